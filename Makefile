@@ -1,0 +1,60 @@
+# Every target sets up what it needs, from the lock, into .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -t -s "$$(printf '\t')"
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Attaché needs Python 3.11 or newer: set PYTHON")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: setup
+setup: $(READY) ## Install everything that the lock names into .venv
+
+.PHONY: demo
+demo: $(READY) ## A conversation through a real Envoy: a plain turn, a streamed turn with a tool, the stored response
+	$(BIN)/attache demo
+
+.PHONY: test
+test: $(READY) ## All tests: units, properties, and end to end through a real Envoy, split and fused
+	$(BIN)/python -m pytest
+
+.PHONY: test-envoys
+test-envoys: $(READY) ## The end-to-end tests against the oldest Envoy of each placement
+	$(BIN)/python tests/envoys.py
+
+.PHONY: lint
+lint: $(READY) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(READY) ## Measure Attaché beside Envoy alone and the model server alone
+	$(BIN)/python -m benchmarks
+
+.PHONY: proto
+proto: $(READY) ## Regenerate the ext_proc wire messages from our .proto
+	$(BIN)/python -m grpc_tools.protoc -I filters --python_out=filters --pyi_out=filters \
+		filters/attache_filters/extproc/wire/ext_proc.proto
+
+.PHONY: lock
+lock: $(READY) ## Resolve requirements.lock anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group dev pyproject.toml -o requirements.lock
+
+.PHONY: clean
+clean: ## Remove the venv and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

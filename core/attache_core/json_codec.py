@@ -1,0 +1,38 @@
+"""JSON in and out: orjson, and the standard library for the few texts that orjson refuses.
+
+A lone surrogate (`"\\ud83d"`) is legal in JSON text and models do emit it, but has no UTF-8 form, so orjson refuses it
+in both directions. It survives here, escaped on the wire. Infinity and NaN are not JSON and are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+Json = dict[str, Any]
+"""A JSON object."""
+
+
+def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
+    """Parse one JSON text. Raises ValueError when it is not one."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        text = data if isinstance(data, str) else data.decode()
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def encode(value: object) -> bytes:
+    """Compact UTF-8 JSON in the order of the keys."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

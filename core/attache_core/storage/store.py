@@ -1,0 +1,46 @@
+"""What the turn needs of a store. One call is one transaction; no call is open across a model, tool or client await."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from attache_core.json_codec import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """One turn, as it is written once and read back.
+
+    Attributes:
+        response: the public response object, exactly as it was sent to the client; its `id` is the turn's.
+        input: the items that the client sent in this turn, with ids, in order; never the history before them.
+    """
+
+    response: Json
+    input: Sequence[Json]
+
+
+class Store(Protocol):
+    """Turns by response id, each belonging to a tenant. Another tenant's id is as unknown as no id at all."""
+
+    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+        """Write one turn, durably, in one transaction. Writing the same response id again is no error and no change.
+
+        Raises:
+            StoreError: the store is out of reach; nothing was written.
+        """
+        ...
+
+    async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
+        """The turn of that id and all that it continues, oldest first, in one query; empty when the id is unknown."""
+        ...
+
+    async def load_response(self, tenant: str, response_id: str) -> Json | None:
+        """The response object as it was sent, or None."""
+        ...
+
+    async def check(self) -> None:
+        """Raises StoreError unless a query can be answered now."""
+        ...

@@ -1,0 +1,75 @@
+"""A turn on its way through the chain: the canonical request, and the facts that filters tell each other about it.
+
+The body is the public create request of the Responses API as JSON, fields that we do not model included, plus, below
+`rehydrate`, the items that only orchestration sees (`mcp_list_tools`, `mcp_call`, …). It is never changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from attache_core.json_codec import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What filters of one turn tell the filters below them. Travels between segments as `x-attache-*` headers.
+
+    Attributes:
+        response_id: the public id of the response, given by whoever is outermost (`persist` where there is one).
+        history_items: how many leading items of `input` come from the store; None until a filter has loaded history.
+        tenant: whose turn this is; every stored row belongs to a tenant.
+    """
+
+    response_id: str | None = None
+    history_items: int | None = None
+    tenant: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """The canonical request of one turn (or of one round, below the tool loop).
+
+    Attributes:
+        body: the create request; see the module docstring. Treat as read-only: use `with_body`.
+        headers: the request's headers, names in lower case; no `x-attache-*` header among them.
+        facts: see `Facts`.
+    """
+
+    body: Json
+    headers: Mapping[str, str] = field(default_factory=dict)
+    facts: Facts = Facts()
+
+    @property
+    def stream(self) -> bool:
+        """Whether the client asked for server-sent events."""
+        return self.body.get("stream") is True
+
+    @property
+    def store(self) -> bool:
+        """Whether the turn is to be stored; the API's default is yes."""
+        return self.body.get("store") is not False
+
+    def with_body(self, **changes: Any) -> TurnRequest:  # noqa: ANN401 - JSON values
+        """The same turn with some fields of the body replaced."""
+        return replace(self, body={**self.body, **changes})
+
+    def without(self, *fields: str) -> TurnRequest:
+        """The same turn without some fields of the body."""
+        return replace(self, body={name: value for name, value in self.body.items() if name not in fields})
+
+    def with_facts(self, **changes: Any) -> TurnRequest:  # noqa: ANN401 - the fields of Facts
+        """The same turn with some facts replaced."""
+        return replace(self, facts=replace(self.facts, **changes))
+
+
+def input_items(body: Json) -> list[Json]:
+    """The `input` of a create request as a list of items; a string is one user message (API reference, "input")."""
+    given = body.get("input")
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
+    return list(given)

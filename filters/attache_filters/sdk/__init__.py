@@ -1,0 +1,28 @@
+"""All that the author of a filter imports."""
+
+from attache_core.errors import AttacheError, ClientError, StoreError, ToolError, UpstreamError
+from attache_core.events.event import Event
+from attache_core.types.turn import Facts, TurnRequest, input_items
+from attache_filters.sdk.filter import Below, Filter, FilterConfig, HttpFilter, Services, TurnFilter
+from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
+
+__all__ = [
+    "TurnFilter",
+    "HttpFilter",
+    "Filter",
+    "FilterConfig",
+    "Services",
+    "Below",
+    "HttpBelow",
+    "TurnRequest",
+    "Facts",
+    "input_items",
+    "Event",
+    "HttpRequest",
+    "HttpResponse",
+    "AttacheError",
+    "ClientError",
+    "UpstreamError",
+    "StoreError",
+    "ToolError",
+]
