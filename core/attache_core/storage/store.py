@@ -30,11 +30,17 @@ class Store(Protocol):
 
         Raises:
             StoreError: the store is out of reach; nothing was written.
+            ValueError: the response has no `id` that can be a key (a bug of the caller).
         """
         ...
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
-        """The turn of that id and all that it continues, oldest first, in one query; empty when the id is unknown."""
+        """The turn of that id and all that it continues, oldest first, in one query; empty when the id is unknown.
+
+        Raises:
+            StoreError: the store is out of reach.
+            ClientError: 400, the chain is longer or larger than the store's limits.
+        """
         ...
 
     async def load_response(self, tenant: str, response_id: str) -> Json | None:

@@ -1,0 +1,47 @@
+"""The bounds of a store, each with its default, and the error of a client that goes over one.
+
+Unaware of databases. Every store applies the chain's bounds alike, so that a fake refuses what the real one refuses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attache_core.errors import ClientError
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """How much one call may load, and how long it may wait.
+
+    Attributes:
+        max_chain_turns: turns that one `load_chain` may return.
+        max_chain_bytes: bytes of stored JSON (input and response) that one `load_chain` may return.
+        max_readers: database connections that read at the same time, per process. One more connection writes.
+        connection_timeout_s: how long a call waits for a free connection of this process.
+        lock_timeout_s: how long a call waits for a lock that another connection or process holds.
+    """
+
+    max_chain_turns: int = 10_000
+    max_chain_bytes: int = 64 * 1024 * 1024
+    max_readers: int = 4
+    connection_timeout_s: float = 5.0
+    lock_timeout_s: float = 5.0
+
+    def check_chain(self, turns: int, size_bytes: int) -> None:
+        """Raises ClientError (400, `chain_too_long`) when a chain is longer or larger than one call may load."""
+        if turns > self.max_chain_turns:
+            raise _chain_too_long(f"more than {self.max_chain_turns} turns")
+        if size_bytes > self.max_chain_bytes:
+            raise _chain_too_long(f"more than {self.max_chain_bytes} bytes")
+
+
+DEFAULT_LIMITS = StoreLimits()
+
+
+def _chain_too_long(excess: str) -> ClientError:
+    return ClientError(
+        f"The conversation that this response continues has {excess}; start a new one.",
+        code="chain_too_long",
+        param="previous_response_id",
+    )

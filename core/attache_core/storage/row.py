@@ -1,0 +1,75 @@
+"""A turn as the row that is stored of it, and back. Pure; unaware of databases.
+
+The columns beside `input` and `response` are copies of facts in the response, for queries and operators. A fact of a
+type or size that a database refuses is left out of its column and kept in the JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from attache_core.json_codec import decode, encode
+from attache_core.storage.store import StoredTurn
+
+_MAX_INT64 = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """One row of the table `responses`: its fields are the columns."""
+
+    tenant: str
+    id: str
+    previous_id: str | None
+    created_at: int | None
+    status: str | None
+    input: bytes
+    response: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """The stored JSON, in bytes."""
+        return len(self.input) + len(self.response)
+
+    def values(self) -> dict[str, object]:
+        """Column name to value."""
+        return asdict(self)
+
+
+def to_row(tenant: str, turn: StoredTurn) -> TurnRow:
+    """The row of a turn.
+
+    Raises:
+        ValueError: the tenant or the response's `id` is no text that can be a key.
+    """
+    response = turn.response
+    response_id = response.get("id")
+    if not isinstance(response_id, str) or not is_key(response_id) or not is_key(tenant):
+        raise ValueError("a stored turn needs a tenant and a response id of plain text")
+    return TurnRow(
+        tenant=tenant,
+        id=response_id,
+        previous_id=_text(response.get("previous_response_id")),
+        created_at=_int64(response.get("created_at")),
+        status=_text(response.get("status")),
+        input=encode(list(turn.input)),
+        response=encode(response),
+    )
+
+
+def to_turn(stored_input: bytes, stored_response: bytes) -> StoredTurn:
+    """The turn of which these are the stored bytes; `input` is a list."""
+    return StoredTurn(response=decode(stored_response), input=decode(stored_input))
+
+
+def is_key(text: str) -> bool:
+    """Whether every database takes this text as a key: not empty, no NUL, no lone surrogate."""
+    return bool(text) and "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and is_key(value) else None
+
+
+def _int64(value: object) -> int | None:
+    return value if isinstance(value, int) and abs(value) <= _MAX_INT64 else None

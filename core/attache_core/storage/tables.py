@@ -1,0 +1,24 @@
+"""The tables of the store, as the code sees them; `migrations` brings a database to this shape.
+
+Invariants: one row per turn, written once, holding only what is new in that turn, so that a row never repeats its
+history. JSON is kept as the bytes of `attache_core.json_codec`: databases' own text and JSON types refuse NUL and
+lone surrogates, and reorder keys.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, String, Table
+
+metadata = MetaData()
+
+responses = Table(
+    "responses",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("previous_id", String),  # before the large columns: walking a chain reads only the head of each row
+    Column("created_at", BigInteger),
+    Column("status", String),
+    Column("input", LargeBinary, nullable=False),
+    Column("response", LargeBinary, nullable=False),
+)

@@ -1,0 +1,55 @@
+"""A store in a dict, for tests that need turns to be remembered and no database. It passes `StoreContract`.
+
+It keeps encoded rows, like a database, so that what a test changes after saving or loading does not change the store.
+"""
+
+from __future__ import annotations
+
+from attache_core.errors import StoreError
+from attache_core.json_codec import Json
+from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
+from attache_core.storage.row import TurnRow, to_row, to_turn
+from attache_core.storage.store import Store, StoredTurn
+
+
+class MemoryStore(Store):
+    """Turns in memory, as long as the object lives, without a bound on their number.
+
+    Attributes:
+        available: set to False, and every call raises StoreError, like a database that is down.
+    """
+
+    def __init__(self, limits: StoreLimits = DEFAULT_LIMITS) -> None:
+        self.available = True
+        self._limits = limits
+        self._rows: dict[tuple[str, str], TurnRow] = {}
+
+    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+        """See `Store.save_turn`."""
+        row = to_row(tenant, turn)
+        await self.check()
+        self._rows.setdefault((tenant, row.id), row)
+
+    async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
+        """See `Store.load_chain`."""
+        await self.check()
+        chain: list[TurnRow] = []
+        size_bytes = 0
+        row = self._rows.get((tenant, response_id))
+        while row is not None:
+            chain.append(row)
+            size_bytes += row.size_bytes
+            self._limits.check_chain(len(chain), size_bytes)
+            row = self._rows.get((tenant, row.previous_id)) if row.previous_id else None
+        return [to_turn(row.input, row.response) for row in reversed(chain)]
+
+    async def load_response(self, tenant: str, response_id: str) -> Json | None:
+        """See `Store.load_response`."""
+        await self.check()
+        row = self._rows.get((tenant, response_id))
+        return to_turn(row.input, row.response).response if row else None
+
+    async def check(self) -> None:
+        """Raises StoreError unless `available`."""
+        if not self.available:
+            raise StoreError("The store is out of reach; the same request may succeed later.")

@@ -1,0 +1,170 @@
+"""What every store does alike: a suite that a store's own tests inherit.
+
+    class TestMyStore(StoreContract):
+        @pytest.fixture
+        async def store(self) -> Store: ...    # new and empty for each test
+
+Run by pytest with pytest-asyncio in auto mode; importing this module needs neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from attache_core.errors import ClientError
+from attache_core.json_codec import Json
+from attache_core.storage.store import Store, StoredTurn
+
+AWKWARD: Json = {
+    "z first": "NUL \0 inside, a lone surrogate \ud83d, a pair \U0001f600, a line separator \u2028",
+    "key \0 \udfff": {"b": 1, "a": [None, True, {}, []]},
+    "numbers": [0, -0.0, 1e-300, 2**53 + 1, -(2**63), 2**64 - 1],
+    "": "",
+}
+"""JSON that databases, encoders and careless code have lost or changed."""
+
+
+def stored_turn(response_id: str, previous_id: str | None = None, **fields: object) -> StoredTurn:
+    """A small turn; `fields` are added to its response."""
+    response: Json = {"id": response_id, "object": "response", "created_at": 1_760_000_000, "status": "completed"}
+    response |= {"previous_response_id": previous_id, "output": [{"type": "message", "id": f"msg_{response_id}"}]}
+    return StoredTurn(response={**response, **fields}, input=[{"type": "message", "content": f"say {response_id}"}])
+
+
+class StoreContract:
+    """The suite; a subclass provides the fixture `store`."""
+
+    async def test_load_with_unknown_id_answers_nothing(self, store: Store) -> None:
+        """An unknown id is no error here: who asked decides what to tell."""
+        assert await store.load_chain("t", "resp_none") == []
+        assert await store.load_response("t", "resp_none") is None
+
+    async def test_load_with_id_that_cannot_be_a_key_answers_nothing(self, store: Store) -> None:
+        """Clients may send any JSON string as an id."""
+        for response_id in ("", "resp_\0", "resp_\ud83d", "x" * 100_000, "' OR 1=1 --"):
+            assert await store.load_chain("t", response_id) == []
+            assert await store.load_response("t", response_id) is None
+
+    async def test_saved_turn_is_loaded_whole(self, store: Store) -> None:
+        """Input and response come back as they were."""
+        turn = stored_turn("resp_1")
+        await store.save_turn("t", turn)
+        assert await store.load_chain("t", "resp_1") == [turn]
+        assert await store.load_response("t", "resp_1") == turn.response
+
+    async def test_turn_without_input_is_loaded_whole(self, store: Store) -> None:
+        """A turn may have no input of its own."""
+        turn = StoredTurn(response={"id": "resp_1"}, input=[])
+        await store.save_turn("t", turn)
+        assert await store.load_chain("t", "resp_1") == [turn]
+
+    async def test_any_json_survives_exactly(self, store: Store) -> None:
+        """Any Unicode, keys included, the order of keys, the kind and the digits of numbers."""
+        turn = StoredTurn(
+            response={**AWKWARD, "id": "resp_1", "created_at": 10**18 + 0.5, "status": []}, input=[AWKWARD]
+        )
+        await store.save_turn("t", turn)
+        (loaded,) = await store.load_chain("t", "resp_1")
+        assert json.dumps([loaded.response, loaded.input]) == json.dumps([turn.response, turn.input])
+
+    async def test_chain_is_loaded_oldest_first(self, store: Store) -> None:
+        """However the turns were interleaved with others, and up to the turn that was asked for."""
+        turns = [stored_turn("resp_9"), stored_turn("resp_5", "resp_9"), stored_turn("resp_7", "resp_5")]
+        for turn in turns:
+            await store.save_turn("t", turn)
+            await store.save_turn("t", stored_turn(f"other_{turn.response['id']}"))
+        assert await store.load_chain("t", "resp_7") == turns
+        assert await store.load_chain("t", "resp_5") == turns[:2]
+
+    async def test_forks_share_their_history_only(self, store: Store) -> None:
+        """Two turns may continue the same one."""
+        root, left, right = stored_turn("resp_0"), stored_turn("resp_l", "resp_0"), stored_turn("resp_r", "resp_0")
+        for turn in (root, left, right):
+            await store.save_turn("t", turn)
+        assert await store.load_chain("t", "resp_l") == [root, left]
+        assert await store.load_chain("t", "resp_r") == [root, right]
+
+    async def test_chain_whose_beginning_is_unknown_begins_later(self, store: Store) -> None:
+        """What is not stored cannot be loaded; what is, is."""
+        for previous_id in ("resp_none", "resp_\0", "\ud83d"):
+            turn = stored_turn(f"resp_{len(previous_id)}", previous_id)
+            await store.save_turn("t", turn)
+            assert await store.load_chain("t", turn.response["id"]) == [turn]
+
+    async def test_chain_in_a_circle_answers_chain_too_long(self, store: Store) -> None:
+        """It cannot be written by this gateway; it must not hang one."""
+        await store.save_turn("t", stored_turn("resp_1", "resp_1"))
+        assert await _refused_chain(store, "resp_1") == ("chain_too_long", 400, "previous_response_id")
+
+    async def test_other_tenant_sees_nothing(self, store: Store) -> None:
+        """Another tenant's id is as unknown as no id at all, at the end of a chain and inside it."""
+        await store.save_turn("a", stored_turn("resp_1"))
+        assert await store.load_chain("b", "resp_1") == []
+        assert await store.load_response("b", "resp_1") is None
+        follower = stored_turn("resp_2", "resp_1")
+        await store.save_turn("b", follower)
+        assert await store.load_chain("b", "resp_2") == [follower]
+
+    async def test_same_id_of_two_tenants_is_two_turns(self, store: Store) -> None:
+        """Tenants do not share a space of ids."""
+        ours, theirs = stored_turn("resp_1", user="a"), stored_turn("resp_1", user="b")
+        await store.save_turn("a", ours)
+        await store.save_turn("b", theirs)
+        assert (await store.load_response("a", "resp_1"), await store.load_response("b", "resp_1")) == (
+            ours.response,
+            theirs.response,
+        )
+
+    async def test_saving_an_id_again_changes_nothing(self, store: Store) -> None:
+        """A retried save is no error; the first one stands."""
+        first = stored_turn("resp_1")
+        await store.save_turn("t", first)
+        await store.save_turn("t", first)
+        await store.save_turn("t", stored_turn("resp_1", "resp_0", user="other"))
+        assert await store.load_chain("t", "resp_1") == [first]
+
+    async def test_saving_without_a_usable_id_answers_value_error(self, store: Store) -> None:
+        """Whoever saves gives the id."""
+        for response in ({}, {"id": None}, {"id": ""}, {"id": "resp_\0"}, {"id": "\ud83d"}):
+            assert await _raises_value_error(store, "t", StoredTurn(response=response, input=[]))
+        assert await _raises_value_error(store, "", stored_turn("resp_1"))
+
+    async def test_what_was_stored_does_not_change_with_its_origin(self, store: Store) -> None:
+        """Neither what was saved nor what was loaded is the stored object itself."""
+        turn = stored_turn("resp_1")
+        await store.save_turn("t", turn)
+        turn.response["status"] = "changed"
+        turn.input[0]["content"] = "changed"
+        (loaded,) = await store.load_chain("t", "resp_1")
+        loaded.response["output"].clear()
+        assert await store.load_chain("t", "resp_1") == [stored_turn("resp_1")]
+
+    async def test_concurrent_saves_all_succeed(self, store: Store) -> None:
+        """Different ids, and one id many times."""
+        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+            for number in range(20):
+                tasks.create_task(store.save_turn("t", stored_turn(f"resp_{number}")))
+                tasks.create_task(store.save_turn("t", stored_turn("resp_same")))
+        for response_id in [*(f"resp_{number}" for number in range(20)), "resp_same"]:
+            assert await store.load_chain("t", response_id) == [stored_turn(response_id)]
+
+    async def test_check_of_a_working_store_answers(self, store: Store) -> None:
+        """No error is the answer."""
+        await store.check()
+
+
+async def _refused_chain(store: Store, response_id: str) -> tuple[str | None, int, str | None]:
+    try:
+        await store.load_chain("t", response_id)
+    except ClientError as error:
+        return error.code, error.http_status, error.param
+    raise AssertionError("the chain was loaded")
+
+
+async def _raises_value_error(store: Store, tenant: str, turn: StoredTurn) -> bool:
+    try:
+        await store.save_turn(tenant, turn)
+    except ValueError:
+        return True
+    return False

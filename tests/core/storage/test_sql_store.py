@@ -1,0 +1,119 @@
+"""What the SQL store does beyond the contract of every store: its statements and its rows."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.dialects import postgresql
+
+from attache_core.errors import ClientError
+from attache_core.storage import Store, StoredTurn, StoreLimits, open_store
+from attache_core.storage.limits import DEFAULT_LIMITS
+from attache_core.storage.row import to_row
+from attache_core.storage.sql_store import chain_statement, insert_statement, response_statement
+from attache_core.testing.memory_store import MemoryStore
+from attache_core.testing.store_contract import stored_turn
+
+
+async def _save_chain(store: Store, depth: int) -> list[StoredTurn]:
+    turns = [stored_turn(f"resp_{n:03}", f"resp_{n - 1:03}" if n else None) for n in range(depth)]
+    for turn in turns:
+        await store.save_turn("t", turn)
+    return turns
+
+
+async def test_load_chain_of_any_depth_sends_one_statement(url: str, statements: list[str]) -> None:
+    async with open_store(url) as store:
+        turns = await _save_chain(store, 50)
+        for depth in (1, 50):
+            statements.clear()
+            assert await store.load_chain("t", f"resp_{depth - 1:03}") == turns[:depth]
+            assert len(statements) == 1
+
+
+async def test_load_response_and_save_send_one_statement_each(url: str, statements: list[str]) -> None:
+    async with open_store(url) as store:
+        await store.save_turn("t", stored_turn("resp_1"))
+        await store.load_response("t", "resp_1")
+    assert [statement.split()[0] for statement in statements] == ["INSERT", "SELECT"]
+
+
+async def test_row_of_the_200th_turn_is_as_small_as_the_first(file: Path, url: str) -> None:
+    async with open_store(url) as store:
+        await _save_chain(store, 200)
+    with closing(sqlite3.connect(file)) as connection:
+        sizes = connection.execute("SELECT length(input) + length(response) FROM responses WHERE id > 'resp_000'")
+        assert {size for (size,) in sizes} == {to_row("t", stored_turn("resp_199", "resp_198")).size_bytes}
+
+
+async def test_row_is_readable_with_the_database_s_own_shell(file: Path, url: str) -> None:
+    async with open_store(url) as store:
+        await store.save_turn("t", stored_turn("resp_2", "resp_1"))
+    with closing(sqlite3.connect(file)) as connection:
+        rows = connection.execute("SELECT tenant, id, previous_id, created_at, status FROM responses").fetchall()
+    assert rows == [("t", "resp_2", "resp_1", 1_760_000_000, "completed")]
+
+
+async def test_saved_turn_outlives_the_store(url: str) -> None:
+    async with open_store(url) as store:
+        turns = await _save_chain(store, 3)
+    async with open_store(url) as store:
+        assert await store.load_chain("t", "resp_002") == turns
+
+
+def test_chain_is_walked_by_key_alone(file: Path) -> None:
+    dialect = create_engine("sqlite://", paramstyle="named").dialect
+    compiled = chain_statement(DEFAULT_LIMITS).compile(dialect=dialect)
+    with closing(sqlite3.connect(file)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {compiled}", {**compiled.params, "tenant": "t", "id": "x"})
+        steps = [detail for *_, detail in plan if "responses" in detail]
+    assert steps == ["SEARCH responses USING INDEX sqlite_autoindex_responses_1 (tenant=? AND id=?)"] * 3
+
+
+def test_statements_compile_for_postgresql_too() -> None:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
+    assert "ON CONFLICT (tenant, id) DO NOTHING" in str(insert_statement("postgresql").compile(dialect=dialect))
+    assert "WITH RECURSIVE chain" in str(chain_statement(DEFAULT_LIMITS).compile(dialect=dialect))
+    assert "FROM responses" in str(response_statement().compile(dialect=dialect))
+
+
+_SIZE = to_row("t", stored_turn("resp_000")).size_bytes
+_LARGER = to_row("t", stored_turn("resp_001", "resp_000")).size_bytes
+
+
+@pytest.mark.parametrize(
+    ("limits", "excess"),
+    [
+        (StoreLimits(max_chain_turns=3), "more than 3 turns"),
+        (StoreLimits(max_chain_bytes=_SIZE + 2 * _LARGER), f"more than {_SIZE + 2 * _LARGER} bytes"),
+    ],
+    ids=["turns", "bytes"],
+)
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+async def test_chain_over_a_limit_answers_client_error(url: str, kind: str, limits: StoreLimits, excess: str) -> None:
+    async with open_store(url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        turns = await _save_chain(store, 6)
+        assert await store.load_chain("t", "resp_002") == turns[:3]
+        for response_id in ("resp_003", "resp_005"):
+            with pytest.raises(ClientError) as refused:
+                await store.load_chain("t", response_id)
+            assert (refused.value.code, refused.value.http_status) == ("chain_too_long", 400)
+            assert refused.value.message == (
+                f"The conversation that this response continues has {excess}; start a new one."
+            )
+
+
+async def test_connections_wait_for_the_disk_before_a_save_is_told(url: str) -> None:
+    async with open_store(url, StoreLimits(lock_timeout_s=1.5)) as store:
+        for engine in (store._readers, store._writers):
+            async with engine.connect() as connection:
+                pragmas = {
+                    name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+                    for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+                }
+            assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 1500, "foreign_keys": 1}
