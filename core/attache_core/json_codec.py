@@ -7,6 +7,7 @@ in both directions. It survives here, escaped on the wire. Infinity and NaN are 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import orjson
@@ -20,10 +21,7 @@ def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is de
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        text = data if isinstance(data, str) else data.decode()
-        return json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        return _decode_tolerantly(data if isinstance(data, str) else data.decode())
 
 
 def encode(value: object) -> bytes:
@@ -34,5 +32,20 @@ def encode(value: object) -> bytes:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
 
 
+def _decode_tolerantly(text: str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    """A number too large for a float would become infinity, which cannot be written back."""
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits} is out of range")
+    return number

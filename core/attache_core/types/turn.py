@@ -12,6 +12,9 @@ from typing import Any
 
 from attache_core.json_codec import Json
 
+DEFAULT_TENANT = "default"
+"""Whose turns they are while a deployment has one tenant."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -25,7 +28,7 @@ class Facts:
 
     response_id: str | None = None
     history_items: int | None = None
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)

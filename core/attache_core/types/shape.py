@@ -1,0 +1,104 @@
+"""The building blocks of request shapes: strict models that check and are then thrown away.
+
+Knows how a shape is declared; is unaware of any field of the API. Invariants: checking never alters the value and
+nothing is built from a model, so what is not modelled cannot be lost; where alternatives exist, only the one that the
+value itself names is checked, so its error is the one reported; an array is looked at up to its first fault, so that
+many faults cost no more than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, FailFast, PlainValidator, StringConstraints, TypeAdapter, ValidationError
+
+from attache_core.types.violation import client_error, enumerated, missing, wrong_type, wrong_value
+
+RequiredText = Annotated[str, StringConstraints(min_length=1)]
+
+Check = Callable[[Any], Any]
+"""Looks at a value; raises what `violation` offers, or pydantic's ValidationError."""
+
+
+class Shape(BaseModel):
+    """Base of all shapes. Values are taken as they are; fields that are not declared are not looked at."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+def check(shape: type[Shape], value: object) -> None:
+    """Raises ClientError (400) when `value` has not that shape."""
+    try:
+        shape.model_validate(value)
+    except ValidationError as error:
+        raise client_error(error) from None  # pydantic's error shows the value, which may be a secret
+
+
+def text(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """A check of strings."""
+    if not isinstance(value, str):
+        raise wrong_type("a string", value)
+    return value
+
+
+def json_object(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """A check of objects."""
+    if not isinstance(value, dict):
+        raise wrong_type("an object", value)
+    return value
+
+
+def choice(*supported: str) -> Check:
+    """A check of strings that are one of these."""
+
+    def inspect(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        if not isinstance(value, str):
+            raise wrong_type(f"one of {enumerated(supported, 'or')}", value)
+        if value not in supported:
+            raise wrong_value(value, supported)
+        return value
+
+    return inspect
+
+
+def one_of(*supported: str) -> PlainValidator:
+    """The same for the annotation of a field."""
+    return PlainValidator(choice(*supported))
+
+
+def array_of(element: Check, expected: str) -> Check:
+    """A check of arrays whose elements pass `element`; it stops at the first that does not."""
+    elements: TypeAdapter[list[Any]] = TypeAdapter(Annotated[list[Annotated[Any, PlainValidator(element)]], FailFast()])
+
+    def inspect(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        if not isinstance(value, list):
+            raise wrong_type(expected, value)
+        return elements.validate_python(value)
+
+    return inspect
+
+
+def text_or_array_of(element: Check, expected: str) -> Check:
+    """A check of strings and of arrays whose elements pass `element`."""
+    array = array_of(element, expected)
+    return lambda value: value if isinstance(value, str) else array(value)
+
+
+def named_by_type(shapes: Mapping[str, type[Shape]], *, supported: Sequence[str] = ()) -> Check:
+    """A check of objects by the shape that their `type` names.
+
+    `supported` is what an error lists, the names of `shapes` unless given; a type among them without a shape passes.
+    """
+    names = tuple(supported) or tuple(shapes)
+
+    def inspect(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        if "type" not in json_object(value):
+            raise missing("type")
+        kind = value["type"]
+        if not isinstance(kind, str) or kind not in names:
+            raise wrong_value(kind, names, ("type",))
+        shape = shapes.get(kind)
+        return value if shape is None else shape.model_validate(value)
+
+    return inspect
