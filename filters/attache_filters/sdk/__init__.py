@@ -2,12 +2,14 @@
 
 from attache_core.errors import AttacheError, ClientError, StoreError, ToolError, UpstreamError
 from attache_core.events.event import Event
+from attache_core.turn.below import Below
 from attache_core.types.turn import Facts, TurnRequest, input_items
-from attache_filters.sdk.filter import Below, Filter, FilterConfig, HttpFilter, Services, TurnFilter
+from attache_filters.sdk.filter import Filter, FilterConfig, HttpFilter, InferenceFilter, Services, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 
 __all__ = [
     "TurnFilter",
+    "InferenceFilter",
     "HttpFilter",
     "Filter",
     "FilterConfig",

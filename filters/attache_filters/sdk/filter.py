@@ -1,4 +1,4 @@
-"""The two kinds of filter, and what a process lends to each of them.
+"""The kinds of filter, and what a process lends to each of them.
 
 A filter is one object per worker process; a turn is one call of it, and everything that belongs to a turn lives in
 that call's local variables. `below` may be called zero times (answer locally), once (pass through), or many times (a
@@ -9,7 +9,7 @@ how `below` reaches what is below.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -18,15 +18,9 @@ from pydantic import BaseModel, ConfigDict
 from attache_core.events.event import Event
 from attache_core.storage.store import Store
 from attache_core.tools.mcp.servers import McpServers
+from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
-
-Below = Callable[[TurnRequest], AsyncIterator[Event]]
-"""Runs what is below a filter, once per call: canonical events, the last of which is terminal.
-
-Raises `AttacheError` before the first event; after it, a failure is the terminal event `response.failed`.
-"""
-
 
 class FilterConfig(BaseModel):
     """Base class of a filter's settings in the gateway file. Unknown keys are refused."""
@@ -46,7 +40,7 @@ ConfigT = TypeVar("ConfigT", bound=FilterConfig)
 
 
 class Filter(ABC, Generic[ConfigT]):
-    """What both kinds of filter share. The class's docstring is its documentation."""
+    """What all kinds of filter share. The class's docstring is its documentation."""
 
     config_type: ClassVar[type[FilterConfig]] = FilterConfig
     """The settings that an entry of the gateway file may carry besides `filter:`."""
@@ -74,6 +68,17 @@ class TurnFilter(Filter[ConfigT]):
 
         Events end with exactly one terminal event. With `turn.stream` false, that event is all there need be.
         """
+
+
+class InferenceFilter(Filter[ConfigT]):
+    """A filter with a turn above it and an inference server's own HTTP below it: the last hosted one of a chain.
+
+    What comes back from below is in the server's dialect; what goes up is canonical.
+    """
+
+    @abstractmethod
+    def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
+        """Run one inference round. An async generator; its events end with exactly one terminal event."""
 
 
 class HttpFilter(Filter[ConfigT]):

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from attache_core.errors import ConfigError
-from attache_filters.sdk.filter import Filter, HttpFilter, TurnFilter
+from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, TurnFilter
 
 ENTRY_POINT_GROUP = "attache.filters"
 
@@ -34,6 +34,6 @@ def _load(entry: EntryPoint) -> FilterClass:
         loaded = entry.load()
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"Filter {entry.name!r} ({entry.value}) cannot be loaded: {error}.") from error
-    if not (isinstance(loaded, type) and issubclass(loaded, (TurnFilter, HttpFilter))):
-        raise ConfigError(f"Filter {entry.name!r} ({entry.value}) is neither a TurnFilter nor an HttpFilter class.")
+    if not (isinstance(loaded, type) and issubclass(loaded, (TurnFilter, InferenceFilter, HttpFilter))):
+        raise ConfigError(f"Filter {entry.name!r} ({entry.value}) is not a TurnFilter, InferenceFilter or HttpFilter class.")
     return loaded

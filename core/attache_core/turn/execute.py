@@ -1,0 +1,52 @@
+"""The whole turn with plain control flow: what the filters do, composed without Envoy.
+
+For tests, and for embedding: the same functions that the built-in filters call, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+from attache_core.events.dialects import DialectName
+from attache_core.events.event import Event
+from attache_core.storage.store import Store
+from attache_core.tools.mcp.servers import McpServers
+from attache_core.turn.loop import LoopLimits, run_tool_loop
+from attache_core.turn.persist import persist
+from attache_core.turn.rehydrate import rehydrate
+from attache_core.turn.round import RoundLimits, Send, run_round
+from attache_core.types.request import validate_create
+from attache_core.types.turn import TurnRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What a turn needs of the world."""
+
+    store: Store
+    mcp: McpServers
+    send: Send
+    dialect: DialectName = "auto"
+    loop: LoopLimits = field(default_factory=LoopLimits)
+    round: RoundLimits = field(default_factory=RoundLimits)
+
+
+async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, None]:
+    """Answer one turn: canonical events, the last of which is terminal.
+
+    Raises:
+        AttacheError: before the first event.
+    """
+
+    async def inference(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        async for event in run_round(turn, engine.send, dialect=engine.dialect, limits=engine.round):
+            yield event
+
+    async def tool_loop(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        async for event in run_tool_loop(await rehydrate(turn, engine.store), inference, engine.mcp, engine.loop):
+            yield event
+
+    validate_create(turn.body)
+    async for event in persist(turn, tool_loop, engine.store):
+        yield event

@@ -1,0 +1,57 @@
+"""Writing a turn: once, whole, and before anybody is told that it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import structlog
+
+from attache_core.errors import StoreError
+from attache_core.events.event import Event
+from attache_core.json_codec import Json
+from attache_core.storage.store import Store, StoredTurn
+from attache_core.turn.below import Below
+from attache_core.types.ids import item_id, new_id
+from attache_core.types.turn import TurnRequest, input_items
+
+_log = structlog.get_logger(__name__)
+
+
+async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncIterator[Event]:
+    """Run the turn below under an id of ours and write it in one transaction before its terminal event is released.
+
+    Nothing is written when the client goes away, when the turn is refused or fails before its first event, or with
+    `store: false`. A turn that fails after that is written as failed, so that nothing continues from it.
+
+    Raises:
+        StoreError: the turn could not be written, and the client must not believe that it was.
+    """
+    turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
+    async with aclosing(below(turn)) as events:
+        async for event in events:
+            if event.is_terminal and turn.store:
+                await _write(turn, event.data["response"], store)
+            yield event
+
+
+async def _write(turn: TurnRequest, response: Json, store: Store) -> None:
+    try:
+        await store.save_turn(turn.facts.tenant, StoredTurn(response, stored_input(turn.body)))
+    except StoreError:
+        if response["status"] != "failed":
+            raise
+        _log.warning("failed_turn_not_stored", response_id=response["id"])
+
+
+def stored_input(body: Json) -> list[Json]:
+    """The items that the client sent in this turn, each with an id; ids that the client gave are kept."""
+    return [
+        item if item.get("id") else {"id": item_id(item.get("type") or "message"), **_typed(item)}
+        for item in input_items(body)
+    ]
+
+
+def _typed(item: Json) -> Json:
+    named = {"type": "message", **item}
+    return {name: value for name, value in named.items() if name != "id"}

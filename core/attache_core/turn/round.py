@@ -1,0 +1,198 @@
+"""One inference round: what the inference server is asked, and its answer as canonical events.
+
+This is the only place where a dialect is known. What goes in is a turn whose tools are function tools and whose input
+is complete; what comes out is a valid stream of its own (`response.created` … one terminal event), whichever server
+answered and whether or not it streamed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from attache_core import json_codec
+from attache_core.errors import AttacheError, ClientError, UpstreamError
+from attache_core.events.accumulator import Accumulator
+from attache_core.events.dialects import Dialect, DialectName, dialect_for
+from attache_core.events.event import Event
+from attache_core.events.model_events import Finished, ModelEvent
+from attache_core.events.sequencer import Sequencer
+from attache_core.events.sse import SseDecoder
+from attache_core.json_codec import Json
+from attache_core.types.ids import item_id, new_id
+from attache_core.types.response import new_response
+from attache_core.types.turn import TurnRequest
+
+STATE_FIELDS = ("previous_response_id", "conversation", "background", "context_management")
+"""What a stateless server must not be asked for: the gateway has answered it already."""
+
+ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
+"""Items that only orchestration sees; no inference server knows them."""
+
+MAX_ERROR_BODY_BYTES = 64 * 1024
+"""How much of an error answer is read; the rest cannot matter."""
+
+
+class InferenceAnswer(Protocol):
+    """An inference server's HTTP answer: status, headers with lower-case names, and the body as it arrives."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> AsyncIterator[bytes]: ...
+
+
+Send = Callable[[TurnRequest], Awaitable[InferenceAnswer]]
+"""Sends `POST /v1/responses` with the turn's body to an inference server. Raises UpstreamError when it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundLimits:
+    """Bounds of one round.
+
+    Attributes:
+        max_event_bytes: one server-sent event of the inference server.
+        max_response_bytes: one JSON answer, or all that is kept of a stream.
+    """
+
+    max_event_bytes: int = 16 * 1024 * 1024
+    max_response_bytes: int = 16 * 1024 * 1024
+
+
+async def run_round(
+    turn: TurnRequest, send: Send, *, dialect: DialectName = "auto", limits: RoundLimits | None = None
+) -> AsyncIterator[Event]:
+    """Ask the inference server once.
+
+    Yields canonical events that end with one terminal event; only that one when the turn is not streamed.
+
+    Raises:
+        ClientError: the server refused the request (4xx), or the turn needs state that nobody loaded.
+        UpstreamError: it failed before it said anything, or, when not streamed, at any time.
+    """
+    limits = limits or RoundLimits()
+    reader = _AnswerReader(turn, dialect_for(dialect), limits)
+    answer = await send(model_request(turn))
+    if answer.status >= 400:
+        raise reader.dialect.error(answer.status, answer.headers, await _read_error_body(answer.body))
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        async for chunk in answer.body:
+            for event in reader.feed(chunk):
+                yield event
+            if reader.ended:
+                return
+        for event in reader.close():
+            yield event
+    else:
+        for event in reader.read_whole(await _read_body(answer.body, limits.max_response_bytes)):
+            yield event
+
+
+def model_request(turn: TurnRequest) -> TurnRequest:
+    """The turn as a stateless server may see it: nothing of ours in it, and nothing to be kept there.
+
+    Raises:
+        ClientError: it continues a stored response, and no filter above has loaded the history.
+    """
+    if turn.body.get("previous_response_id") is not None and turn.facts.history_items is None:
+        raise ClientError(
+            "This endpoint keeps no state: send the whole conversation as 'input' instead of 'previous_response_id'.",
+            param="previous_response_id",
+            code="unsupported_parameter",
+        )
+    items = turn.body.get("input")
+    if isinstance(items, list):
+        items = [item for item in items if item.get("type") not in ORCHESTRATION_ITEMS]
+    return turn.without(*STATE_FIELDS).with_body(input=items, store=False)
+
+
+class _AnswerReader:
+    """From an answer's bytes to the round's events. Sans-IO but for the clock of the response's timestamps."""
+
+    def __init__(self, turn: TurnRequest, dialect: Dialect, limits: RoundLimits) -> None:
+        self.dialect = dialect
+        self._stream = turn.stream
+        self._decoder = SseDecoder(max_line_bytes=limits.max_event_bytes)
+        self._accumulator = Accumulator(max_bytes=limits.max_response_bytes)
+        response_id = turn.facts.response_id or new_id("resp")
+        response = new_response(turn.body, response_id=response_id, created_at=int(time.time()))
+        self._sequencer = Sequencer(response, make_id=item_id)
+
+    @property
+    def ended(self) -> bool:
+        return self._accumulator.finished is not None
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that these bytes of a stream complete."""
+        shown: list[Event] = []
+        for frame in self._decoder.feed(chunk):
+            if frame.data == b"[DONE]" or self.ended:
+                continue
+            for said in self.dialect.read(_json_object(frame.data)):
+                shown += self._show(self._accumulator.feed(said))
+        return shown
+
+    def close(self) -> list[Event]:
+        """The stream ended: the events that are still owed."""
+        self._decoder.close()
+        return self._show(self._accumulator.close())
+
+    def read_whole(self, body: bytes) -> list[Event]:
+        """The events of an answer that came in one piece."""
+        shown: list[Event] = []
+        for said in self.dialect.read_response(_json_object(body)):
+            shown += self._show(self._accumulator.feed(said))
+        return shown + ([] if self.ended else self.close())
+
+    def _show(self, said: list[ModelEvent]) -> list[Event]:
+        shown: list[Event] = []
+        for event in said:
+            if isinstance(event, Finished):
+                if event.status == "failed" and not (self._stream and self._sequencer.started):
+                    raise failure(event)
+                shown += self._sequencer.finish(event, completed_at=int(time.time()))
+            else:
+                shown += self._sequencer.emit(event)
+        return shown if self._stream else [event for event in shown if event.is_terminal]
+
+
+def failure(finished: Finished) -> AttacheError:
+    """A failed round as the HTTP error that says so, for as long as nothing was released to the client."""
+    error: Json = finished.error or {}
+    code = error.get("code")
+    status = 429 if code == "rate_limit_exceeded" else 502
+    return UpstreamError(error.get("message") or "The inference server failed.", http_status=status, code=code)
+
+
+def _json_object(data: bytes) -> Json:
+    try:
+        value = json_codec.decode(data)
+    except ValueError as error:
+        raise UpstreamError("The inference server sent what is not JSON.", code="bad_upstream_response") from error
+    if not isinstance(value, dict):
+        raise UpstreamError("The inference server sent what is not a JSON object.", code="bad_upstream_response")
+    return value
+
+
+async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in body:
+        size += len(chunk)
+        if size > limit:
+            raise UpstreamError(f"The inference server's answer is larger than {limit} bytes.", code="upstream_limit")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _read_error_body(body: AsyncIterator[bytes]) -> bytes:
+    read = b""
+    async for chunk in body:
+        read += chunk
+        if len(read) >= MAX_ERROR_BODY_BYTES:
+            break
+    return read[:MAX_ERROR_BODY_BYTES]

@@ -1,0 +1,21 @@
+"""`rehydrate`: the conversation that `previous_response_id` stands for, in front of the new input."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from attache_core.events.event import Event
+from attache_core.turn.below import Below
+from attache_core.turn.rehydrate import rehydrate
+from attache_core.types.turn import TurnRequest
+from attache_filters.sdk.filter import FilterConfig, TurnFilter
+
+
+class Rehydrate(TurnFilter[FilterConfig]):
+    """Loads the history of the conversation, checks that calls and outputs belong together, and sends both below."""
+
+    async def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        async with aclosing(below(await rehydrate(turn, self.services.store))) as events:
+            async for event in events:
+                yield event

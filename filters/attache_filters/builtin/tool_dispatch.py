@@ -1,0 +1,40 @@
+"""`tool_dispatch`: the tool-call loop. What is below it runs once per round."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from pydantic import Field
+
+from attache_core.events.event import Event
+from attache_core.tools.scheduler import CallLimits
+from attache_core.turn.below import Below
+from attache_core.turn.loop import LoopLimits, run_tool_loop
+from attache_core.types.turn import TurnRequest
+from attache_filters.sdk.filter import FilterConfig, Services, TurnFilter
+
+
+class ToolDispatchConfig(FilterConfig):
+    max_rounds: int = Field(default=10, ge=1, le=100)
+    """Inference rounds of one turn; after the last one the response is `incomplete`."""
+
+    max_parallel_calls: int = Field(default=5, ge=1, le=64)
+    """Gateway-executed calls of one round that run at the same time."""
+
+    call_timeout_s: float = Field(default=60.0, gt=0, le=3600)
+    """Seconds that one call may take, from the moment it begins; then the model is told that it timed out."""
+
+
+class ToolDispatch(TurnFilter[ToolDispatchConfig]):
+    """Runs gateway-executed tool calls and asks below again; hands client-executed calls to the client."""
+
+    config_type = ToolDispatchConfig
+    calls_below_again = True
+
+    def __init__(self, config: ToolDispatchConfig, services: Services) -> None:
+        super().__init__(config, services)
+        calls = CallLimits(max_parallel_calls=config.max_parallel_calls, call_timeout_s=config.call_timeout_s)
+        self._limits = LoopLimits(max_rounds=config.max_rounds, calls=calls)
+
+    def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        return run_tool_loop(turn, below, self.services.mcp, self._limits)
