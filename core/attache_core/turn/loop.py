@@ -41,8 +41,9 @@ from attache_core.types.response import new_response
 from attache_core.types.turn import TurnRequest, input_items
 from attache_core.types.usage import add_usage
 
-OUT_OF_ROUNDS = "max_tool_rounds"
-"""`incomplete_details.reason` of a response whose model still called tools in its last allowed round."""
+OUT_OF_ROUNDS = "max_messages"
+"""`incomplete_details.reason` of a response whose model still called tools in its last allowed round: the one of the
+API's reasons that means a bound on what the model may say, other than on its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,9 @@ class _ToolLoop:
     def _round_turn(self, *, first: bool) -> TurnRequest:
         """The turn as the model is to see it in its next round."""
         registry, body = self._registry, self._turn.body
-        changes: Json = {"input": model_input([*self._given, *self._client.output], registry)}
+        changes: Json = {}
+        if not (first and isinstance(body["input"], str)):
+            changes["input"] = model_input([*self._given, *self._client.output], registry)
         if not registry.function_tools:
             return self._turn.without("tools", "tool_choice").with_body(**changes)
         changes["tools"] = list(registry.function_tools)

@@ -1,0 +1,11 @@
+"""Any server of those that are known: each one's oddities are forgiven, and none of the rules gets in another's way."""
+
+from __future__ import annotations
+
+from attache_core.events.dialects.llama_cpp import LlamaCppDialect
+from attache_core.events.dialects.openai import OpenAIDialect
+from attache_core.events.dialects.vllm import VllmDialect
+
+
+class AutoDialect(LlamaCppDialect, VllmDialect, OpenAIDialect):
+    """All dialects at once. A single named one only makes explicit what to expect."""

@@ -1,0 +1,11 @@
+"""The codes of errors that say what is wrong with an inference server's answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BAD_ANSWER: Final = "bad_upstream_response"
+"""It is not an answer of the Responses API."""
+
+OVER_LIMIT: Final = "upstream_limit"
+"""It is larger than this gateway is set to take."""

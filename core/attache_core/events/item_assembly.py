@@ -1,0 +1,238 @@
+"""One item as a server says it, put in order: tolerant events in, strict ones out.
+
+Knows the parts and the text of one item, and which of them the server means by its own part numbers; is unaware of
+the other items of the answer. Its rules are the accumulator's. Part numbers of a server only tell its parts apart:
+ours are dense.
+"""
+
+from __future__ import annotations
+
+from attache_core import json_codec
+from attache_core.errors import UpstreamError
+from attache_core.events import items
+from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT
+from attache_core.events.items import Family
+from attache_core.events.model_events import (
+    AnnotationAdded,
+    Delta,
+    DeltaKind,
+    ItemAdded,
+    ItemDone,
+    ModelEvent,
+    PartAdded,
+    PartDone,
+    PartKind,
+)
+from attache_core.events.partial_item import PartialItem, PartialPart
+from attache_core.events.text_done import TextDone
+from attache_core.json_codec import Json
+
+EMPTY_BYTES = 64
+"""What an item or a part counts for beside its text, so that empty ones are bounded too."""
+
+
+class ByteBudget:
+    """How much of an answer may be retained."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._spent = 0
+
+    def spend(self, size: int) -> None:
+        """Raises UpstreamError when the answer has become larger than allowed."""
+        self._spent += size
+        if self._spent > self._max_bytes:
+            raise UpstreamError(
+                f"The inference server's answer is larger than {self._max_bytes} bytes.", code=OVER_LIMIT
+            )
+
+
+class ItemAssembly:
+    """One item between its first event and its end. What follows from an event is appended to `out`.
+
+    Attributes:
+        key: the item's key in the events that come out.
+        type: the item's type.
+        ended: whether its end came out; later events say nothing new.
+        left: whether it was ended because the next item began; then more text of it is an error.
+    """
+
+    def __init__(self, key: str, start: Json, budget: ByteBudget, out: list[ModelEvent]) -> None:
+        self.key = key
+        self.type: str = start["type"]
+        self.ended = False
+        self.left = False
+        self._item = PartialItem(key, start)
+        self._said: dict[tuple[Family, int], PartialPart] = {}
+        self._call_text = items.CALL_TEXT.get(self.type)
+        self._announced = self._call_text is None or bool(start["name"])
+        self._budget = budget
+        self._size = 0
+        self._spend(len(json_codec.encode(start)) + EMPTY_BYTES)
+        if self._announced:
+            out.append(ItemAdded(key, start))
+
+    def delta(self, event: Delta, out: list[ModelEvent]) -> None:
+        """More text."""
+        if self.ended:
+            self._refuse_more()
+            return
+        text, index = event.text, None
+        if self._call_text is not None:
+            self._item.pieces.append(text)
+        else:
+            part = self._part(items.PART_OF_DELTA[event.kind], event.part or 0, out)
+            if part.body is not None:
+                return
+            part.pieces.append(text)
+            index = part.index
+            if event.extra:
+                part.logprobs += _objects(event.extra.get("logprobs"))
+                self._spend(len(json_codec.encode(event.extra)))
+        self._spend(len(text) if text.isascii() else _size(text))
+        if self._announced:
+            same = event.part == index and event.key == self.key
+            out.append(event if same else Delta(self.key, index, event.kind, text, event.extra))
+
+    def text_done(self, event: TextDone, out: list[ModelEvent]) -> None:
+        """All of a text."""
+        if self.ended:
+            return
+        if self._call_text is not None:
+            self._announce(event.name, out)
+            self._settle(self._item.pieces, event.text, None, event.kind, out)
+        else:
+            part = self._part(items.PART_OF_DELTA[event.kind], event.part or 0, out)
+            if part.body is None:
+                self._settle(part.pieces, event.text, part.index, event.kind, out)
+
+    def part_added(self, event: PartAdded, out: list[ModelEvent]) -> None:
+        """A part begins; one with the number of a part that has ended is another part."""
+        known = self._said.get((items.family(event.kind), event.part))
+        if not self.ended and (known is None or known.kind != event.kind or known.body is not None):
+            self._open_part(event.kind, event.part, out)
+
+    def annotation(self, event: AnnotationAdded, out: list[ModelEvent]) -> None:
+        """A citation."""
+        if self.ended:
+            return
+        part = self._part("output_text", event.part, out)
+        if part.body is None:
+            part.annotations.append(event.annotation)
+            self._spend(len(json_codec.encode(event.annotation)))
+            out.append(AnnotationAdded(self.key, part.index, event.annotation))
+
+    def part_done(self, kind: PartKind, event: PartDone, out: list[ModelEvent]) -> None:
+        """A part ends."""
+        if not self.ended:
+            self._close_part(self._part(kind, event.part, out), event.body, out)
+
+    def done(self, given: Json, out: list[ModelEvent]) -> None:
+        """The item ends; `given` is the server's final form of it."""
+        if self.ended:
+            return
+        if self._call_text is not None:
+            self._announce(given.get("name"), out)
+            text = items.as_text(given.get(self._call_text))
+            self._settle(self._item.pieces, text, None, self._call_text, out)
+        elif self.type in items.TEXT_ITEMS:
+            for name in items.FAMILIES:
+                waiting = list(self._item.parts[name])
+                for body in _objects(given.get(name)):
+                    self._settle_part(name, body, waiting, out)
+        self._end(items.final_status(given), out, given)
+
+    def end(self, status: str, out: list[ModelEvent]) -> None:
+        """The item ends without the server saying so."""
+        if not self.ended:
+            self._end(status, out, None)
+
+    def _end(self, status: str, out: list[ModelEvent], given: Json | None) -> None:
+        self.ended = True
+        if not self._announced:
+            if status == "completed":
+                raise UpstreamError("The inference server called a tool without naming it.", code=BAD_ANSWER)
+            return
+        for part in list(self._item.open_parts()):
+            self._close_part(part, None, out)
+        shape = self._item.shape(status, given)
+        self._spend(max(0, len(json_codec.encode(shape)) - self._size))
+        out.append(ItemDone(self.key, shape))
+
+    def _announce(self, name: object, out: list[ModelEvent]) -> None:
+        """A call that was waiting for its name has it: announce it, with what was said of it so far."""
+        if self._announced or not isinstance(name, str) or not name or self._call_text is None:
+            return
+        self._announced = True
+        self._item.start = {**self._item.start, "name": name}
+        out.append(ItemAdded(self.key, self._item.start))
+        if self._item.pieces:
+            out.append(Delta(self.key, None, self._call_text, self._item.text))
+
+    def _part(self, kind: PartKind, said: int, out: list[ModelEvent]) -> PartialPart:
+        """The part that the server means, opened now unless it is known."""
+        part = self._said.get(("summary" if kind == "summary_text" else "content", said))
+        return part if part is not None and part.kind == kind else self._open_part(kind, said, out)
+
+    def _open_part(self, kind: PartKind, said: int | None, out: list[ModelEvent]) -> PartialPart:
+        for other in list(self._item.open_parts()):
+            self._close_part(other, None, out)
+        part = self._item.add_part(kind)
+        if said is not None:
+            self._said[items.family(kind), said] = part
+        self._spend(EMPTY_BYTES)
+        out.append(PartAdded(self.key, part.index, kind))
+        return part
+
+    def _close_part(self, part: PartialPart, body: Json | None, out: list[ModelEvent]) -> None:
+        if part.body is not None or part.kind is None:
+            return
+        if body is not None:
+            text = items.as_text(body.get(items.text_field(part.kind)))
+            self._settle(part.pieces, text, part.index, items.DELTA_OF_PART[part.kind], out)
+            part.annotations = _objects(body.get("annotations")) or part.annotations
+            part.logprobs = _objects(body.get("logprobs")) or part.logprobs
+        part.body = part.shape()
+        out.append(PartDone(self.key, part.index, part.body))
+
+    def _settle_part(self, name: Family, body: Json, waiting: list[PartialPart], out: list[ModelEvent]) -> None:
+        """Bring one part in line with the final form of the item."""
+        kind = items.PART_KINDS.get(str(body.get("type")))
+        if kind is None or items.family(kind) != name:
+            if isinstance(body.get("type"), str):
+                self._item.keep_part(name, body)
+            return
+        part = next((part for part in waiting if part.kind == kind), None)
+        if part is None:
+            part = self._open_part(kind, None, out)
+        else:
+            waiting.remove(part)
+        self._close_part(part, body, out)
+
+    def _settle(self, pieces: list[str], text: str, index: int | None, kind: DeltaKind, out: list[ModelEvent]) -> None:
+        """Make `pieces` the final `text`, and say the rest of it where it goes on from what was said."""
+        said = "".join(pieces)
+        if not text or text == said:
+            return
+        pieces[:] = [text]
+        rest = text.removeprefix(said)
+        self._spend(_size(rest))
+        if self._announced and text.startswith(said):
+            out.append(Delta(self.key, index, kind, rest))
+
+    def _refuse_more(self) -> None:
+        """After its own end, more text is a repetition; after the next item began, it would be lost."""
+        if self.left:
+            raise UpstreamError("The inference server went back to an item that it had left.", code=BAD_ANSWER)
+
+    def _spend(self, size: int) -> None:
+        self._size += size
+        self._budget.spend(size)
+
+
+def _objects(value: object) -> list[Json]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))

@@ -1,0 +1,142 @@
+"""What makes a stream of canonical events valid, whoever made it. For the tests of every layer."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import get_args
+
+from openai.types.responses import ResponseStreamEvent
+from pydantic import BaseModel
+
+from attache_core.events.event import TERMINAL_TYPES, Event
+from attache_core.json_codec import Json
+
+_OPENAI_EVENTS: dict[str, type[BaseModel]] = {
+    name: event
+    for event in get_args(get_args(ResponseStreamEvent)[0])
+    for name in get_args(event.model_fields["type"].annotation)
+}
+"""The `openai` package's model of each event type."""
+
+_LIFECYCLE = TERMINAL_TYPES | {"response.created", "response.in_progress", "response.queued"}
+
+_TEXT_ENDS = {
+    "response.output_text": "text",
+    "response.refusal": "refusal",
+    "response.reasoning_text": "text",
+    "response.reasoning_summary_text": "text",
+    "response.function_call_arguments": "arguments",
+    "response.custom_tool_call_input": "input",
+    "response.mcp_call_arguments": "arguments",
+}
+
+
+def check_stream(events: Sequence[Event], *, deltas_join: bool = True, openai_types: bool = True) -> None:
+    """Fails unless `events` are one valid stream.
+
+    `deltas_join=False` is for a server that contradicts itself: its deltas were shown before its end was known.
+    `openai_types=False` leaves out the check against the `openai` package: for items that nobody sends.
+    """
+    types = [event.type for event in events]
+    assert types[:1] == ["response.created"], types
+    assert types.count("response.created") == 1
+    assert [kind for kind in types if kind in TERMINAL_TYPES] == types[-1:], types
+    assert [event.data["sequence_number"] for event in events] == list(range(len(events)))
+    assert [event.data["type"] for event in events] == types
+    items = _Items(deltas_join)
+    for event in events:
+        if openai_types:
+            check_event_type(event)
+        if event.type not in _LIFECYCLE:
+            items.take(event)
+    items.check_end(events[-1].data["response"])
+
+
+def check_event_type(event: Event) -> None:
+    """Fails unless the `openai` package knows the event, with all the fields that it requires."""
+    data = copy.deepcopy(event.data)
+    response = data.get("response")
+    if response is not None:
+        if response.get("error"):
+            assert isinstance(response["error"]["code"], str)
+            assert isinstance(response["error"]["message"], str)
+            # The package lists a few codes; the API sends others too.
+            response["error"]["code"] = "server_error"
+        for item in response["output"]:
+            _forgive(item)
+    if "item" in data:
+        _forgive(data["item"])
+    _OPENAI_EVENTS[event.type].model_validate(data)
+
+
+def _forgive(item: Json) -> None:
+    """Where the API's own items are not what the package says: a search in progress has no action yet."""
+    if item["type"] == "web_search_call":
+        item.setdefault("action", {"type": "search", "query": ""})
+
+
+class _Items:
+    """Follows the items of one stream."""
+
+    def __init__(self, deltas_join: bool) -> None:
+        self._deltas_join = deltas_join
+        self._open: dict[int, str] = {}
+        self._done: dict[int, Json] = {}
+        self._ids: set[str] = set()
+        self._parts: dict[tuple[int, str, int], bool] = {}
+        self._texts: dict[tuple[object, ...], str] = {}
+
+    def take(self, event: Event) -> None:
+        data, index = event.data, event.data["output_index"]
+        if event.type == "response.output_item.added":
+            assert index == len(self._open) + len(self._done), "output indexes are dense"
+            assert data["item"]["id"] not in self._ids, "an item is added once"
+            self._ids.add(data["item"]["id"])
+            self._open[index] = data["item"]["id"]
+        elif event.type == "response.output_item.done":
+            assert self._open.pop(index) == data["item"]["id"], "an item is done once, under its own id"
+            assert not [place for place, is_open in self._parts.items() if place[0] == index and is_open]
+            self._check_texts(index, data["item"])
+            self._done[index] = data["item"]
+        else:
+            assert self._open.get(index) == data["item_id"], f"{event.type} of an item that is not open"
+            self._take_part(event.type, data)
+
+    def _take_part(self, kind: str, data: Json) -> None:
+        family = "summary" if "summary_index" in data else "content"
+        number = data.get(f"{family}_index")
+        prefix, _, end = kind.rpartition(".")
+        if number is not None:
+            place = (data["output_index"], family, number)
+            if prefix.endswith("_part") and end == "added":
+                before = [other for other in self._parts if other[:2] == place[:2]]
+                assert place not in self._parts
+                assert number == len(before), "part indexes are dense"
+                self._parts[place] = True
+                return
+            assert self._parts.get(place) is True, f"{kind} of a part that is not open"
+            if prefix.endswith("_part"):
+                self._parts[place] = False
+        field = _TEXT_ENDS.get(prefix)
+        if field is not None:
+            text_place = (data["output_index"], prefix, number)
+            if end == "delta":
+                self._texts[text_place] = self._texts.get(text_place, "") + data["delta"]
+            else:
+                said = self._texts.pop(text_place, "")
+                assert data[field] == said or not self._deltas_join, "deltas join to the text of the end"
+
+    def _check_texts(self, index: int, item: Json) -> None:
+        if item["type"] != "mcp_call":  # events of its life are nobody's to make up when a stream breaks
+            assert not [place for place in self._texts if place[0] == index], "every text has an end"
+        for family in ("content", "summary") if item["type"] in ("message", "reasoning") else ():
+            streamed = [place for place in self._parts if place[:2] == (index, family)]
+            assert len(streamed) == len(item.get(family) or []), "every part was streamed"
+
+    def check_end(self, response: Json) -> None:
+        assert self._open == {}, "every item is done"
+        assert response["output"] == [self._done[index] for index in range(len(self._done))]
+        assert response["status"] in ("completed", "incomplete", "failed")
+        assert (response["completed_at"] is not None) == (response["status"] == "completed")
+        assert (response["error"] is not None) == (response["status"] == "failed")

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from attache_core.errors import UpstreamError
+from attache_core.events.event import Event
+from attache_core.events.watch import StreamWatch
+from core.events.canonical_stream import check_stream
+from core.events.pipeline import client_events
+from core.events.recordings import Recorded, recorded
+
+BROKEN = UpstreamError("It broke.", code="upstream_gone")
+
+STREAMS = [
+    pytest.param(recorded(path)[0], id=path)
+    for path in (
+        "text/resp-single-gpt-4o-streaming.yaml",
+        "custom_tools/codex-openai-https-custom-tool-gpt-5.6-streaming.yaml",
+        "mcp/mcp-openai-reference-counter-sum-missing-argument-gpt-4o-streaming.yaml",
+        "function_tools/tool-call-required-Qwen-Qwen3-30B-A3B-FP8-streaming.yaml",
+        "web_search/builtin-tool-web_search-stream.yaml",
+    )
+]
+
+
+@pytest.mark.parametrize("answer", STREAMS)
+def test_stream_that_breaks_after_any_event_is_ended_properly(answer: Recorded) -> None:
+    events = client_events(answer.payloads)
+    for broken_at in range(1, len(events)):
+        passed, watch = events[:broken_at], StreamWatch()
+        for event in passed:
+            watch.observe(event)
+        assert (watch.started, watch.ended) == (True, False)
+        owed = watch.fail(BROKEN)
+        assert watch.ended
+        check_stream([*passed, *owed])
+        assert owed[-1].data["response"]["error"] == {"code": "upstream_gone", "message": "It broke."}
+        assert watch.fail(BROKEN) == []
+
+
+def test_stream_that_has_not_begun_owes_nothing() -> None:
+    watch = StreamWatch()
+    assert (watch.started, watch.fail(BROKEN)) == (False, [])
+
+
+@pytest.mark.parametrize("kind", ["response.completed", "response.incomplete", "response.failed"])
+def test_stream_that_has_ended_owes_nothing(kind: str) -> None:
+    watch = StreamWatch()
+    watch.observe(Event("response.created", {"response": {}, "sequence_number": 0}))
+    watch.observe(Event(kind, {"response": {}, "sequence_number": 1}))
+    assert (watch.ended, watch.fail(BROKEN)) == (True, [])
+
+
+def test_event_that_cannot_be_read_owes_nothing() -> None:
+    (answer,) = recorded("text/resp-single-gpt-4o-streaming.yaml")
+    events = client_events(answer.payloads)[:5]
+    watch = StreamWatch()
+    for event in [
+        *events,
+        Event("response.output_text.delta", {"type": "response.output_text.delta", "output_index": 0}),
+    ]:
+        watch.observe(event)
+    check_stream([*events, *watch.fail(BROKEN)])
+
+
+def test_deltas_of_an_item_that_is_done_are_not_retained() -> None:
+    (answer,) = recorded("text/resp-single-gpt-4o-streaming.yaml")
+    watch = StreamWatch()
+    for event in client_events(answer.payloads)[:-1]:
+        watch.observe(event)
+    retained = [event.type for said in watch._items.values() for event in said]
+    assert retained == ["response.output_item.added", "response.output_item.done"]
