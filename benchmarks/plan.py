@@ -1,0 +1,74 @@
+"""What a run measures, and how long: the cells of the table and the sizes of the two lone measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from attache_core.json_codec import encode
+from benchmarks.targets import Target
+
+Kind = Literal["json", "sse", "paced"]
+
+JSON_MODEL = "bench-8"
+SSE_MODEL = "bench-200"
+PACED_MODEL = "bench-20@40"
+MIN_EVENTS: dict[Kind, int] = {"json": 0, "sse": 200, "paced": 20}
+MODELS: dict[Kind, str] = {"json": JSON_MODEL, "sse": SSE_MODEL, "paced": PACED_MODEL}
+QUESTION = "How is the weather in Paris, and what should I wear when I go out tonight?"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        rounds: every target is started and measured so many times, in turn; the table shows medians.
+        duration_s: of one cell in one round.
+        warmup_s: before each cell at full speed.
+        connections: of the cells at full speed.
+        chain_turns: the length of the chain of turns.
+        tool_calls: how many turns with an MCP call follow the first one.
+    """
+
+    rounds: int
+    duration_s: float
+    warmup_s: float
+    connections: tuple[int, ...]
+    chain_turns: int = 200
+    tool_calls: int = 20
+
+
+FULL = Plan(rounds=3, duration_s=0.8, warmup_s=0.2, connections=(1, 16, 64))
+QUICK = Plan(rounds=1, duration_s=0.3, warmup_s=0.05, connections=(1, 16), chain_turns=30, tool_calls=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One load: what is asked, whether it is to be stored, over how many connections."""
+
+    kind: Kind
+    store: bool
+    connections: int
+
+    @property
+    def body(self) -> bytes:
+        """The create request."""
+        stream = self.kind != "json"
+        return encode({"model": MODELS[self.kind], "input": QUESTION, "stream": stream, "store": self.store})
+
+    @property
+    def min_events(self) -> int:
+        """Fewer events in a response mean that something was lost."""
+        return MIN_EVENTS[self.kind]
+
+
+def cells_of(plan: Plan, target: Target) -> Iterator[Cell]:
+    """The cells of one target: stored turns only where something can be stored."""
+    kinds: tuple[Kind, ...] = ("json", "sse")
+    for store in (False, True) if target.keeps_state else (False,):
+        for kind in kinds:
+            for connections in plan.connections:
+                yield Cell(kind, store, connections)
+    yield Cell("paced", store=False, connections=16)

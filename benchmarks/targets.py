@@ -1,0 +1,149 @@
+"""What is measured: the model server itself, Envoy with nothing but a router, Attaché fused and split.
+
+Each is a process of its own, started fresh, and gone when the block ends; `running_target` gives its URL and the
+process whose tree is its cost. All stand before one model server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from attache_envoy.run.envoy_binary import find_envoy
+from benchmarks.envoy_alone import DirectResponse, bootstrap, wait_for_listeners
+
+TargetName = Literal["direct", "envoy", "fused", "split"]
+TARGETS: tuple[TargetName, ...] = get_args(TargetName)
+
+START_S = 60.0
+STOP_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server under load.
+
+    Attributes:
+        pid: the root of its process tree; of `direct`, the model server's.
+    """
+
+    name: TargetName
+    url: str
+    pid: int
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it is Attaché: stores turns and runs tools."""
+        return self.name in ("fused", "split")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many threads and processes the measured servers get: the same for all, so that ratios mean something."""
+
+    envoy_threads: int = 1
+    workers: int = 1
+
+
+@asynccontextmanager
+async def running_target(name: TargetName, model: Target, sizes: Sizes) -> AsyncIterator[Target]:
+    """Start a target before `model`; RuntimeError when it does not start."""
+    if name == "direct":
+        yield model
+        return
+    with tempfile.TemporaryDirectory(prefix="attache-bench-") as folder:
+        if name == "envoy":
+            async with running_envoy(model.url, Path(folder), sizes) as (pid, url, _):
+                yield Target(name, url, pid)
+            return
+        command = _attache(name, model.url, Path(folder), sizes)
+        async with _running(command, "ready ") as (process, url):
+            yield Target(name, url, process.pid)
+
+
+@asynccontextmanager
+async def running_model() -> AsyncIterator[Target]:
+    """The model server with canned answers."""
+    command = (sys.executable, "-m", "attache_core.testing.model_server", "--port", "0", "--bench")
+    async with _running(command, "listening ") as (process, url):
+        yield Target("direct", url, process.pid)
+
+
+@asynccontextmanager
+async def running_mcp_server() -> AsyncIterator[str]:
+    """The MCP server of the demo; yields its URL."""
+    command = (sys.executable, "-m", "attache_core.testing.mcp_server", "--port", "0")
+    async with _running(command, "listening ") as (_, url):
+        yield url
+
+
+@asynccontextmanager
+async def running_envoy(model_url: str, folder: Path, sizes: Sizes) -> AsyncIterator[tuple[int, str, str]]:
+    """Envoy alone; yields its process id, the URL that routes to the model server and the one it answers itself."""
+    admin = folder / "admin.sock"
+    config = folder / "envoy.json"
+    config.write_bytes(bootstrap(model_url, admin, DirectResponse(b'{"object":"response"}')))
+    command = (
+        *(str(find_envoy()), "--config-path", str(config), "--concurrency", str(sizes.envoy_threads)),
+        *("--log-level", "error", "--disable-hot-restart"),
+    )
+    process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL)
+    try:
+        async with asyncio.timeout(START_S):
+            routed, answered = await wait_for_listeners(admin)
+        yield process.pid, routed, answered
+    finally:
+        await _stop(process)
+
+
+def _attache(placement: str, model_url: str, folder: Path, sizes: Sizes) -> tuple[str, ...]:
+    script = Path(sys.executable).parent / "attache"
+    return (
+        *(str(script), "up", "--upstream", model_url, "--listen", "127.0.0.1:0", "--placement", placement),
+        *("--storage", f"sqlite:///{folder / 'bench.db'}", "--workers", str(sizes.workers)),
+        *("--concurrency", str(sizes.envoy_threads)),
+    )
+
+
+@asynccontextmanager
+async def _running(command: Sequence[str], announcement: str) -> AsyncIterator[tuple[Process, str]]:
+    """A process that prints `announcement` and its URL when it can be used."""
+    with tempfile.TemporaryFile() as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=log, env=_environment()
+        )
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_S):
+                line = (await process.stdout.readline()).decode()
+            if not line.startswith(announcement):
+                log.seek(0)
+                raise RuntimeError(f"{command[:3]} did not start: {line}{log.read()[-2000:].decode(errors='replace')}")
+            yield process, line.removeprefix(announcement).strip()
+        finally:
+            await _stop(process)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without a proxy that could stand between processes of this machine."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+
+
+async def _stop(process: Process) -> None:
+    if process.returncode is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,89 @@
+"""The report: medians over rounds, ratios to the model server, errors where they cannot be missed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
+from benchmarks.report import Run, cells_by_target, markdown, median_cell
+
+CELL = CellResult(
+    kind="json",
+    store=False,
+    connections=16,
+    requests_per_s=1000.0,
+    events_per_s=0.0,
+    p50_ms=1.0,
+    p99_ms=4.0,
+    first_event_p50_ms=1.0,
+    target_cpu_ms=0.0,
+    model_cpu_ms=0.25,
+    generator_cpu_ms=0.5,
+    responses=1000,
+    failures={},
+)
+GATEWAY_CELL = replace(CELL, requests_per_s=250.0, p50_ms=3.5, target_cpu_ms=2.0)
+
+
+def result(target: str, *cells: CellResult, errors: int = 0) -> TargetResult:
+    gateway = target in ("fused", "split")
+    return TargetResult(
+        target=target,
+        rss_before_mib=100.0,
+        rss_after_mib=110.0,
+        processes=2,
+        cells=list(cells),
+        chain=ChainResult(200, 4.0, 6.0, errors) if gateway else None,
+        tool=ToolResult(30.0, 10.0, 0) if gateway else None,
+    )
+
+
+def run_of(*targets: TargetResult) -> Run:
+    return Run("2026-01-01", "a machine", {"Envoy": "1.40.0"}, {"rounds": 1}, {16: 50000.0}, list(targets))
+
+
+def row(report: str, name: str, start: str) -> str:
+    """The one row of a target in the table whose rows begin with `start`."""
+    (found,) = [line for line in report.splitlines() if line.startswith(start) and name in line]
+    return found
+
+
+def test_median_cell_takes_the_middle_of_each_number_and_all_errors() -> None:
+    measured = [replace(CELL, p50_ms=latency, failures={"503": 1}) for latency in (9.0, 1.0, 2.0)]
+    assert median_cell(measured) == replace(CELL, p50_ms=2.0, failures={"503": 3})
+
+
+def test_cells_of_several_rounds_become_one_for_each_target() -> None:
+    rounds = [result("envoy", replace(CELL, p99_ms=value)) for value in (3.0, 5.0)]
+    assert cells_by_target(rounds) == {"envoy": {("json", False, 16): replace(CELL, p99_ms=4.0)}}
+
+
+def test_row_shows_ratio_and_added_latency_against_the_model_server() -> None:
+    report = markdown(run_of(result("direct", CELL), result("fused", GATEWAY_CELL)))
+    assert row(report, "Attaché fused", "| 16 |") == (
+        "| 16 | Attaché fused | 250 | 0.250 | - | 3.50 | +2.50 | 4.00 | - | 2.00 (0.25, 0.50) |"
+    )
+    assert row(report, "model server alone", "| 16 |").split(" | ")[3:7] == ["1.000", "-", "1.00", "-"]
+
+
+def test_row_with_failures_says_which() -> None:
+    failing = replace(CELL, failures={"503": 2, "lost": 1})
+    report = markdown(run_of(result("direct", CELL), result("envoy", failing)))
+    assert "| 16 | Envoy alone **failed: 2 503, 1 lost** | 1,000 |" in report
+
+
+def test_stored_table_compares_with_the_stateless_model_server() -> None:
+    stored = replace(GATEWAY_CELL, store=True)
+    report = markdown(run_of(result("direct", CELL), result("split", stored)))
+    table = report.partition("## JSON, stored")[2].partition("##")[0]
+    assert [line.split(" | ")[1] for line in table.splitlines() if line.startswith("| 16 |")] == [
+        "model server alone",
+        "Attaché split",
+    ]
+
+
+def test_lone_measurements_are_shown_with_their_errors() -> None:
+    report = markdown(run_of(result("split", errors=2)))
+    assert row(report, "Attaché split", "| Attaché split") == (
+        "| Attaché split **2 errors** | 4.00 | 6.00 (turn 200) | 1.50 | 30.0 | 10.0 | 100 | 110 |"
+    )
