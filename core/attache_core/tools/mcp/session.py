@@ -1,0 +1,221 @@
+"""One open session with one MCP server, shared by all turns that declare this server with these credentials.
+
+A session lives in one task of the pool: opened, held and closed there, because the SDK's cancel scopes must not leave
+the task that entered them. Callers only send requests through it, each from its own task, several at once; cancelling
+a caller cancels its request, tells the server so, and leaves the session as it was.
+
+The tool list belongs to the session: a server that had to be connected anew may well offer other tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from mcp import Client
+from mcp.client.session import IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    PaginatedRequestParams,
+    ToolListChangedNotification,
+)
+from pydantic import TypeAdapter
+
+from attache_core.json_codec import Json
+from attache_core.tools.call_errors import INTERNAL_ERROR, protocol_error
+from attache_core.tools.mcp.addresses import resolve
+from attache_core.tools.mcp.failure import SDK_ERRORS, McpServerError, closed, failure_of
+from attache_core.tools.mcp.results import listed_tool
+from attache_core.tools.mcp.server import McpServer
+from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.mcp.wire import ServerWire, open_client
+from attache_core.tools.task_scope import TaskScope, task_scope
+
+_CALL_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
+_CLIENT_INFO = Implementation(name="attache", version=version("agentic-attache"))
+
+
+class McpSession:
+    """A session and the tool list that came over it.
+
+    Attributes:
+        users: requests and listings that need it now.
+        idle_since: loop time at which it was last used.
+        idle_timer: runs while it may have to be closed for idleness.
+    """
+
+    def __init__(self, server: McpServer, settings: McpSettings, tls: ssl.SSLContext) -> None:
+        self.users = 0
+        self.idle_since = asyncio.get_running_loop().time()
+        self.idle_timer: asyncio.TimerHandle | None = None
+        self._server = server
+        self._settings = settings
+        self._tls = tls
+        self._settled = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._client: Client | None = None
+        self._wire: ServerWire | None = None
+        self._failure: McpServerError | None = None
+        self._listing = asyncio.Lock()
+        self._tools: tuple[Json, ...] | None = None
+        self._tools_expire_at = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """Whether a new caller should use it; while it is still being opened, yes."""
+        broken = self._wire is not None and self._wire.broken
+        return not (self._closing.is_set() or self._failure is not None or broken)
+
+    @property
+    def fresh_tools(self) -> tuple[Json, ...] | None:
+        """The tool list in its public shape, unless it is unknown or too old."""
+        return self._tools if asyncio.get_running_loop().time() < self._tools_expire_at else None
+
+    def close(self) -> None:
+        """Let the owner task end; requests that still run fail."""
+        self._closing.set()
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+
+    async def own(self, on_end: Callable[[], None]) -> None:
+        """The whole life of the session, in one task. Does not raise: callers learn of a failure from their calls."""
+        try:
+            async with (
+                task_scope() as tasks,
+                asyncio.timeout(self._settings.connect_timeout_s) as opening,
+                self._connected(tasks) as client,
+            ):
+                opening.reschedule(None)
+                self._client = client
+                self._settled.set()
+                tasks.start(self._watch_tools(client))
+                await self._closing.wait()
+        except Exception as error:  # noqa: BLE001 - the edge to the SDK, which raises groups of anything
+            self._failure = failure_of(error, self._server.credentials)
+        finally:
+            self._failure = self._failure or McpServerError(closed())
+            self._settled.set()
+            on_end()
+
+    async def tools(self) -> tuple[Json, ...]:
+        """The server's tools in their public shape, listed again only when they are not known or too old.
+
+        Raises:
+            McpServerError: the server cannot be reached, fails, or lists more than the settings allow.
+        """
+        async with self._listing:
+            fresh = self.fresh_tools
+            if fresh is not None:
+                return fresh
+            self._tools = None
+            self._tools_expire_at = asyncio.get_running_loop().time() + self._settings.list_ttl_s
+            try:
+                async with self._sdk() as client, asyncio.timeout(self._settings.connect_timeout_s):
+                    tools = await self._list(client)
+            except McpServerError:
+                self._forget_tools()
+                raise
+            # A change that was announced meanwhile has set the expiry back, so this list serves its caller only.
+            self._tools = tools
+            return tools
+
+    async def call(self, name: str, arguments: Json) -> CallToolResult:
+        """Call a tool, once: a request that may have been sent is never sent again.
+
+        Raises:
+            McpServerError: the result did not come back, or the server refused the call.
+        """
+        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+        async with self._sdk() as client:
+            result = await client.session.send_request(request, _CALL_RESULT)
+        if isinstance(result, InputRequiredResult):
+            message = "The tool asks for input from a user, which the gateway cannot give."
+            raise McpServerError(protocol_error(INTERNAL_ERROR, message))
+        return result
+
+    @asynccontextmanager
+    async def _sdk(self) -> AsyncIterator[Client]:
+        """The open client; what it raises is mapped."""
+        await self._settled.wait()
+        if self._failure is not None or self._client is None:
+            raise McpServerError(self._failure.error if self._failure is not None else closed())
+        try:
+            yield self._client
+        except SDK_ERRORS as error:
+            raise failure_of(error, self._server.credentials) from None
+
+    @asynccontextmanager
+    async def _connected(self, tasks: TaskScope) -> AsyncIterator[Client]:
+        settings = self._settings
+        endpoint = await resolve(self._server.url, allow_private=settings.allow_private_addresses)
+        self._wire = ServerWire(endpoint, settings, self._tls, tasks)
+        async with open_client(self._server, self._wire, settings) as http:
+            transport = streamable_http_client(
+                self._server.url, http_client=http, max_sse_event_size=settings.max_message_bytes
+            )
+            async with Client(
+                transport,
+                cache=None,
+                client_info=_CLIENT_INFO,
+                read_timeout_seconds=settings.call_timeout_s,
+                message_handler=self._on_message,
+            ) as client:
+                yield client
+
+    async def _list(self, client: Client) -> tuple[Json, ...]:
+        tools: list[Json] = []
+        cursor: str | None = None
+        for _ in range(self._settings.max_list_pages):
+            params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
+            page = await client.session.list_tools(params=params)
+            tools += [listed_tool(tool, self._settings.max_tool_bytes) for tool in page.tools]
+            if len(tools) > self._settings.max_listed_tools:
+                raise _too_much("tools", "max_listed_tools", self._settings.max_listed_tools)
+            cursor = page.next_cursor
+            if cursor is None:
+                return _first_of_each_name(tools)
+        raise _too_much("pages of tools", "max_list_pages", self._settings.max_list_pages)
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._forget_tools()
+
+    async def _watch_tools(self, client: Client) -> None:
+        """Servers of the stateless protocol tell of changes only to who listens; where they do not, the list ages."""
+        tools = client.server_capabilities.tools
+        if client.session.initialize_result is not None or tools is None or not tools.list_changed:
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._forget_tools()
+                self._forget_tools()
+        except SubscriptionLost:
+            self._forget_tools()  # a change may have been missed
+        except SDK_ERRORS:
+            return
+
+    def _forget_tools(self) -> None:
+        self._tools = None
+        self._tools_expire_at = 0.0
+
+
+def _first_of_each_name(tools: Sequence[Json]) -> tuple[Json, ...]:
+    named: dict[str, Json] = {}
+    for tool in tools:
+        named.setdefault(tool["name"], tool)
+    return tuple(named.values())
+
+
+def _too_much(what: str, setting: str, limit: int) -> McpServerError:
+    message = f"The MCP server lists more than {limit} {what}, the gateway's mcp.{setting}."
+    return McpServerError(protocol_error(INTERNAL_ERROR, message))

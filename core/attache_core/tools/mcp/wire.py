@@ -1,0 +1,219 @@
+"""HTTP to one MCP server: to pinned addresses only, bounded, and with every failure as an answer to its own request.
+
+The SDK's transport ends the whole session when one request fails below HTTP, and forgets the status of an HTTP error.
+So here, where HTTP is seen, a failed POST is answered with a JSON-RPC error that carries the public error object (see
+`failure.WIRE_FAILURE`): the SDK hands it to the one waiting caller, and other calls of the session go on.
+
+Knows HTTP and the outermost shape of JSON-RPC; unaware of tools. Redirects are not followed: the SDK does so only when
+the client's `max_redirects` allows it, and `open_client` does not. Source: MCP specification, "Streamable HTTP".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import httpx2
+
+from attache_core import json_codec
+from attache_core.json_codec import Json
+from attache_core.tools.call_errors import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
+from attache_core.tools.mcp.addresses import Endpoint
+from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, WIRE_FAILURE, http_failure, unreachable
+from attache_core.tools.mcp.server import McpServer
+from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.task_scope import TaskScope
+
+_MAX_EVENT_STREAMS = 16
+"""GET requests per session. A server that ends its event stream at once would else be asked again every second."""
+
+_KEEPALIVE_S = 4.0
+"""Common servers close idle connections after 5 s; a request on one that is just being closed would be lost."""
+
+_SESSION_HEADER = "mcp-session-id"
+_KEPT_HEADERS = ("content-type", _SESSION_HEADER)
+_LISTEN = "subscriptions/listen"
+
+
+class ServerWire(httpx2.AsyncBaseTransport):
+    """The HTTP transport of one session.
+
+    Attributes:
+        broken: a request failed below HTTP, or the server no longer knows the session: a later use should open another.
+    """
+
+    def __init__(self, endpoint: Endpoint, settings: McpSettings, tls: ssl.SSLContext, tasks: TaskScope) -> None:
+        self.broken = False
+        self._endpoint = endpoint
+        self._settings = settings
+        self._tasks = tasks
+        self._event_streams = 0
+        limits = httpx2.Limits(
+            max_connections=settings.max_connections_per_session,
+            max_keepalive_connections=settings.max_connections_per_session,
+            keepalive_expiry=_KEEPALIVE_S,
+        )
+        self._http = httpx2.AsyncHTTPTransport(verify=tls, limits=limits)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request of the SDK. A POST never raises."""
+        if request.method == "POST":
+            return await self._post(request)
+        if request.method == "GET":
+            self._event_streams += 1
+            if self._event_streams > _MAX_EVENT_STREAMS:
+                return httpx2.Response(405)
+            return await self._send(request)
+        async with asyncio.timeout(self._settings.close_timeout_s):
+            return await self._send(request)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _post(self, request: httpx2.Request) -> httpx2.Response:
+        method = _method_of(request.content)
+        if method == "notifications/cancelled":
+            # The SDK sends notifications one after the other: a server that is slow to take one would hold up all.
+            self._tasks.start(self._notify(request))
+            return httpx2.Response(202)
+        limit = None if method == _LISTEN else asyncio.get_running_loop().time() + self._settings.call_timeout_s
+        try:
+            async with asyncio.timeout_at(limit):
+                response = await self._send(request)
+                return await self._answer(request, response, limit)
+        except (httpx2.RequestError, TimeoutError) as error:
+            self.broken = self.broken or not isinstance(error, httpx2.DecodingError)
+            return _failure(_error_object(error))
+
+    async def _notify(self, request: httpx2.Request) -> None:
+        try:
+            async with asyncio.timeout(self._settings.connect_timeout_s):
+                await (await self._send(request)).aclose()
+        except (httpx2.TransportError, TimeoutError):
+            self.broken = True
+
+    async def _answer(self, request: httpx2.Request, response: httpx2.Response, limit: float | None) -> httpx2.Response:
+        """What the SDK is to see of an answer whose headers have arrived."""
+        status, content_type = response.status_code, response.headers.get("content-type", "").lower()
+        headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+        stream = _Bounded(self, response, self._settings.max_message_bytes, limit)
+        if status == 200 and content_type.startswith("text/event-stream"):
+            return httpx2.Response(200, headers=headers, stream=stream)
+        async with aclosing(stream):
+            body = b"".join([chunk async for chunk in stream])
+        message = _message(body) if content_type.startswith("application/json") else None
+        if status == 202:
+            return httpx2.Response(202)
+        if status == 404 and _SESSION_HEADER in request.headers:
+            self.broken = True
+            return _failure(http_failure(404))
+        if message is not None and (status == 200 or (status >= 400 and "error" in message)):
+            return httpx2.Response(status, headers=headers, content=body)
+        return _failure(protocol_error(PARSE_ERROR, NOT_MCP) if status == 200 else http_failure(status))
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        """Try the pinned addresses in turn; only a connection that was never made is tried elsewhere."""
+        *others, last = self._endpoint.addresses
+        for address in others:
+            try:
+                return await self._http.handle_async_request(self._pinned(request, address))
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+        return await self._http.handle_async_request(self._pinned(request, last))
+
+    def _pinned(self, request: httpx2.Request, address: str) -> httpx2.Request:
+        timeouts = {**request.extensions.get("timeout", {}), "read": None}
+        extensions: dict[str, Any] = {**request.extensions, "timeout": timeouts}
+        if request.url.scheme == "https":
+            extensions["sni_hostname"] = self._endpoint.host
+        return httpx2.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions=extensions,
+        )
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A response body that may neither be longer nor take longer than agreed."""
+
+    def __init__(self, wire: ServerWire, response: httpx2.Response, max_bytes: int, limit: float | None) -> None:
+        self._wire = wire
+        self._response = response
+        self._max_bytes = max_bytes
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert isinstance(self._response.stream, httpx2.AsyncByteStream)
+        chunks = self._response.stream.__aiter__()
+        size = 0
+        try:
+            while (chunk := await self._next(chunks)) is not None:
+                size += len(chunk)
+                if size > self._max_bytes:
+                    raise httpx2.DecodingError("more bytes than mcp.max_message_bytes")
+                yield chunk
+        except httpx2.TransportError:
+            self._wire.broken = True
+            raise
+
+    async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
+        try:
+            async with asyncio.timeout_at(self._limit):
+                return await anext(chunks, None)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("the body took longer than mcp.call_timeout_s") from None
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> httpx2.AsyncClient:
+    """The HTTP client to give to the SDK."""
+    return httpx2.AsyncClient(
+        transport=wire,
+        # A compressed answer could be small on the wire and huge in memory.
+        headers={**server.credentials.reveal(), "accept-encoding": "identity"},
+        timeout=settings.connect_timeout_s,
+        max_redirects=0,
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+def _method_of(body: bytes) -> str | None:
+    message = _message(body)
+    method = message.get("method") if message is not None else None
+    return method if isinstance(method, str) else None
+
+
+def _message(body: bytes) -> Json | None:
+    """A JSON-RPC message, or None when it is none."""
+    try:
+        message = json_codec.decode(body)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
+
+
+def _failure(error: Json) -> httpx2.Response:
+    """An answer that the SDK takes for the server's refusal of this one request."""
+    refusal = {"code": WIRE_FAILURE, "message": error["message"], "data": error}
+    return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": refusal})
+
+
+def _error_object(error: Exception) -> Json:
+    if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+        return unreachable()
+    if isinstance(error, httpx2.DecodingError):
+        return protocol_error(
+            PARSE_ERROR, "The MCP server's answer is larger than the gateway's mcp.max_message_bytes."
+        )
+    if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
+        return protocol_error(REQUEST_TIMEOUT, TIMED_OUT)
+    return protocol_error(CONNECTION_CLOSED, CLOSED)

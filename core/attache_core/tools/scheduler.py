@@ -1,0 +1,112 @@
+"""Runs the gateway-executed calls of one round: at once, a few at a time, each with a time limit of its own.
+
+Unaware of tool types, items and events. A call never harms its siblings: whatever happens to it becomes its result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from attache_core import json_codec
+from attache_core.json_codec import Json
+from attache_core.tools.call_errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT, protocol_error
+from attache_core.tools.gateway_tool import CallResult, GatewayTool
+from attache_core.tools.task_scope import task_scope
+
+__all__ = ["CallLimits", "CallResult", "GatewayCall", "GatewayTool", "scheduled"]
+
+_log = logging.getLogger(__name__)
+_HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """Bounds of the calls of one round.
+
+    Attributes:
+        max_parallel_calls: how many run at once; the others wait for their turn.
+        call_timeout_s: seconds for one call, from when it starts to run.
+    """
+
+    max_parallel_calls: int = 5
+    call_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayCall:
+    """One call that the model made.
+
+    Attributes:
+        arguments: the JSON text as the model wrote it; may be malformed. An empty text means no arguments.
+    """
+
+    tool: GatewayTool
+    arguments: str
+
+
+@asynccontextmanager
+async def scheduled(calls: Sequence[GatewayCall], limits: CallLimits) -> AsyncIterator[Sequence[Awaitable[CallResult]]]:
+    """Start all calls; the results can be awaited in the order of the calls, and none of them raises.
+
+    Leaving the block cancels what still runs and waits until it has ended.
+    """
+    slots = asyncio.Semaphore(limits.max_parallel_calls)
+    async with task_scope() as tasks:
+        yield [tasks.start(_run(call, slots, limits.call_timeout_s)) for call in calls]
+
+
+async def _run(call: GatewayCall, slots: asyncio.Semaphore, timeout_s: float) -> CallResult:
+    try:
+        arguments = _arguments(call.arguments)
+    except ValueError as error:
+        return _failed(INVALID_PARAMS, f"{error} The tool was not called.")
+    async with slots:
+        return await _call(call.tool, arguments, timeout_s)
+
+
+async def _call(tool: GatewayTool, arguments: Json, timeout_s: float) -> CallResult:
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            return await tool.call(arguments)
+    except TimeoutError:
+        if limit.expired():
+            return _failed(REQUEST_TIMEOUT, f"The tool did not answer within {timeout_s:g} s.")
+        return _failed(REQUEST_TIMEOUT, "The tool did not answer in time.")
+    except Exception as error:  # noqa: BLE001 - the edge to code of tools: a bug in one must not end its siblings
+        # The text of an unforeseen exception may hold a credential; its type and place suffice to find the bug.
+        place = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("A tool raised %s instead of returning a result.\n%s", type(error).__name__, place)
+        return _failed(INTERNAL_ERROR, "The gateway failed to run the tool.")
+
+
+def _arguments(text: str) -> Json:
+    if not text.strip():
+        return {}
+    try:
+        arguments = json_codec.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("The arguments are not valid JSON.") from error
+    if not isinstance(arguments, dict):
+        raise ValueError("The arguments are not a JSON object.")  # noqa: TRY004 - told to the model like the others
+    if _HALF_A_CHARACTER.search(text):
+        _refuse_lone_surrogates(arguments)
+    return arguments
+
+
+def _refuse_lone_surrogates(arguments: Json) -> None:
+    """JSON text may hold them, escaped, but no request to a tool can."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("The arguments hold half of a surrogate pair, which is no character.") from error
+
+
+def _failed(code: int, message: str) -> CallResult:
+    return CallResult(None, protocol_error(code, message))

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from attache_core.errors import ClientError
+from attache_core.json_codec import Json
+from attache_core.tools.call_errors import protocol_error
+from attache_core.tools.scheduler import CallLimits, CallResult, GatewayCall, scheduled
+
+CANARY = "canary-7f3a"
+LIMITS = CallLimits(max_parallel_calls=5, call_timeout_s=5)
+
+
+@dataclass
+class FakeTool:
+    """Answers with what `body` says, and remembers its calls."""
+
+    body: Callable[[Json], Awaitable[CallResult]]
+    server_label: str = "fake"
+    name: str = "tool"
+    calls: list[Json] = field(default_factory=list)
+
+    async def call(self, arguments: Json) -> CallResult:
+        self.calls.append(arguments)
+        return await self.body(arguments)
+
+
+async def says(arguments: Json) -> CallResult:
+    return CallResult(f"said {arguments}")
+
+
+async def hangs(_: Json) -> CallResult:
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+async def breaks(_: Json) -> CallResult:
+    raise KeyError(CANARY)
+
+
+async def run(*calls: GatewayCall, limits: CallLimits = LIMITS) -> list[CallResult]:
+    async with asyncio.timeout(5), scheduled(calls, limits) as results:
+        return [await result for result in results]
+
+
+async def test_results_come_in_the_order_of_the_calls_whichever_ends_first() -> None:
+    last_ended = asyncio.Event()
+
+    async def waits(_: Json) -> CallResult:
+        await last_ended.wait()
+        return CallResult("first")
+
+    async def ends(_: Json) -> CallResult:
+        last_ended.set()
+        return CallResult("last")
+
+    results = await run(*[GatewayCall(FakeTool(body), "") for body in (waits, says, ends)])
+    assert results == [CallResult("first"), CallResult("said {}"), CallResult("last")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("{'a': 1", "The arguments are not valid JSON."),
+        ('{"a": 1', "The arguments are not valid JSON."),
+        ("[1]", "The arguments are not a JSON object."),
+        ("1", "The arguments are not a JSON object."),
+        ("null", "The arguments are not a JSON object."),
+        ('"{}"', "The arguments are not a JSON object."),
+        ("NaN", "The arguments are not valid JSON."),
+        ("[" * 100_000, "The arguments are not valid JSON."),
+        ('{"a": "\\ud83d"}', "The arguments hold half of a surrogate pair, which is no character."),
+    ],
+)
+async def test_malformed_arguments_are_told_and_not_dispatched(arguments: str, reason: str) -> None:
+    tool, sibling = FakeTool(says), FakeTool(says)
+    results = await run(GatewayCall(tool, arguments), GatewayCall(sibling, "{}"))
+    refusal = CallResult(None, protocol_error(-32602, f"{reason} The tool was not called."))
+    assert (results, tool.calls) == ([refusal, CallResult("said {}")], [])
+
+
+@pytest.mark.parametrize("arguments", ["", "  ", "{}", " {} "])
+async def test_no_arguments_are_an_empty_object(arguments: str) -> None:
+    tool = FakeTool(says)
+    await run(GatewayCall(tool, arguments))
+    assert tool.calls == [{}]
+
+
+async def test_whole_character_beyond_the_basic_plane_is_dispatched() -> None:
+    tool = FakeTool(says)
+    await run(GatewayCall(tool, '{"a": "\\ud83d\\ude00"}'))
+    assert tool.calls == [{"a": "😀"}]
+
+
+async def test_hanging_call_times_out_and_its_siblings_do_not() -> None:
+    calls = [GatewayCall(FakeTool(body), "") for body in (says, hangs, says)]
+    results = await run(*calls, limits=CallLimits(call_timeout_s=0.05))
+    timed_out = CallResult(None, protocol_error(-32001, "The tool did not answer within 0.05 s."))
+    assert results == [CallResult("said {}"), timed_out, CallResult("said {}")]
+
+
+async def test_time_limit_starts_when_the_call_does() -> None:
+    """The second waits longer for its turn than it may run, and has all of its time nevertheless."""
+    calls = [GatewayCall(FakeTool(hangs), ""), GatewayCall(FakeTool(says), "")]
+    results = await run(*calls, limits=CallLimits(max_parallel_calls=1, call_timeout_s=0.05))
+    assert results[1] == CallResult("said {}")
+
+
+async def test_bug_in_a_tool_is_a_result_and_its_text_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    results = await run(GatewayCall(FakeTool(breaks), ""), GatewayCall(FakeTool(says), ""))
+    assert results == [
+        CallResult(None, protocol_error(-32603, "The gateway failed to run the tool.")),
+        CallResult("said {}"),
+    ]
+    assert "KeyError" in caplog.text
+    assert CANARY not in caplog.text
+
+
+async def test_at_most_max_parallel_calls_run_at_once() -> None:
+    running, most, five_run = 0, 0, asyncio.Event()
+
+    async def counts(_: Json) -> CallResult:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == 5:
+            five_run.set()
+        await five_run.wait()
+        await asyncio.sleep(0)
+        running -= 1
+        return CallResult("")
+
+    results = await run(*[GatewayCall(FakeTool(counts), "")] * 20)
+    assert (len(results), most) == (20, 5)
+
+
+async def test_leaving_the_block_cancels_what_runs_and_what_waits() -> None:
+    started, ended = asyncio.Event(), []
+
+    async def notes_its_end(_: Json) -> CallResult:
+        started.set()
+        try:
+            return await hangs({})
+        finally:
+            ended.append(True)
+
+    waiting = FakeTool(says)
+    calls = [GatewayCall(FakeTool(notes_its_end), ""), GatewayCall(waiting, "")]
+    async with asyncio.timeout(5):
+        async with scheduled(calls, CallLimits(max_parallel_calls=1)):
+            await started.wait()
+    assert (ended, waiting.calls) == ([True], [])
+
+
+async def test_error_in_the_block_passes_as_it_is() -> None:
+    error = ClientError("no")
+    with pytest.raises(ClientError) as raised:
+        async with scheduled([GatewayCall(FakeTool(hangs), "")], LIMITS):
+            raise error
+    assert raised.value is error
+
+
+async def test_generator_that_yields_in_the_block_can_be_closed() -> None:
+    async def events() -> AsyncGenerator[int, None]:
+        async with scheduled([GatewayCall(FakeTool(hangs), "")], LIMITS):
+            yield 1
+
+    stream = events()
+    async with asyncio.timeout(5):
+        assert await anext(stream) == 1
+        await stream.aclose()
+
+
+async def test_cancelling_the_caller_cancels_the_calls() -> None:
+    started = asyncio.Event()
+    cancelled = []
+
+    async def notes_cancellation(_: Json) -> CallResult:
+        started.set()
+        try:
+            return await hangs({})
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        caller = tasks.create_task(run(GatewayCall(FakeTool(notes_cancellation), "")))
+        await started.wait()
+        caller.cancel()
+    assert cancelled == [True]
