@@ -1,0 +1,116 @@
+"""Runs a segment's filters nested in one another, over whatever carries a request below them.
+
+Neighbouring `TurnFilter`s pass objects; between turns and HTTP stands the codec, as it would between two segments, or
+an `InferenceFilter`, which does that itself.
+Every filter gets a guarded `below`, so whether its neighbour is in this process or behind Envoy makes no difference:
+to a `TurnFilter` errors are exceptions or terminal events; to the others, which have HTTP below, they are responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from attache_core.events.event import Event
+from attache_core.turn.below import Below
+from attache_core.types.turn import TurnRequest
+from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
+from attache_filters.extproc.guard import as_attache_error, guarded, owned
+from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE
+from attache_filters.extproc.stream_end import StreamEndedError
+from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, TurnFilter
+from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
+
+Filters = Sequence[Filter[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The filters of one exchange.
+
+    Attributes:
+        bottom: sends a request to what is below them all.
+        turn_bottom: the same for turns, where what is below is in this process; None means by way of `bottom`.
+        scope: closed when the exchange is over; bodies that nobody read to their end are closed with it.
+    """
+
+    bottom: HttpBelow
+    scope: AsyncExitStack
+    turn_bottom: Below | None = None
+
+    async def answer(self, filters: Filters, request: HttpRequest) -> HttpResponse:
+        """Run `filters`, outermost first. Errors before the first event or byte are responses here.
+
+        Raises:
+            StreamEndedError: the exchange is over, and nobody is there to be answered.
+        """
+        name = type(filters[0]).__qualname__ if filters else "below"
+        try:
+            return await self._send(filters, request)
+        except StreamEndedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the edge between filters: any bug of one ends its turn only
+            return encode_error(as_attache_error(name, error))
+
+    async def _send(self, filters: Filters, request: HttpRequest) -> HttpResponse:
+        if not filters:
+            return await self.bottom(request)
+        first = filters[0]
+        if isinstance(first, HttpFilter):
+            return await first(request, partial(self.answer, filters[1:]))
+        turn = decode_turn(request)
+        events = self.turns(filters, method=request.method, path=request.path)(turn)
+        owned(self.scope, events)
+        return await encode_answer(events, stream=turn.stream)
+
+    def turns(self, filters: Filters, *, method: str, path: str) -> Below:
+        """What a `TurnFilter` above `filters` calls; `method` and `path` are those of the request it came from."""
+        if not filters and self.turn_bottom is not None:
+            return partial(_guard_below, self.turn_bottom)
+        match filters[0] if filters else None:
+            case TurnFilter() as first:
+                return partial(_run, first, self.turns(filters[1:], method=method, path=path))
+            case InferenceFilter() as first:
+                return partial(self._infer, first, filters[1:])
+            case first:
+                name = type(first).__qualname__ if first else "below"
+                return lambda turn: guarded(name, lambda _: self._over_http(filters, turn, method, path))
+
+    def _infer(self, first: InferenceFilter[Any], rest: Filters, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        """One round of an `InferenceFilter`; the response that it leaves unread is closed when it ends."""
+
+        def source(scope: AsyncExitStack) -> AsyncIterator[Event]:
+            async def below(request: HttpRequest) -> HttpResponse:
+                accept = EVENT_STREAM_TYPE if turn.stream else JSON_TYPE
+                asking = replace(request, headers={**request.headers, "accept": accept})
+                response = await self.answer(rest, asking)
+                owned(scope, response.body)
+                return response
+
+            return first(turn, below)
+
+        return guarded(type(first).__qualname__, source)
+
+    async def _over_http(
+        self, filters: Filters, turn: TurnRequest, method: str, path: str
+    ) -> AsyncGenerator[Event, None]:
+        async with AsyncExitStack() as scope:
+            response = await self._send(filters, encode_turn(turn, method=method, path=path))
+            owned(scope, response.body)
+            async for event in owned(scope, decode_answer(response)):
+                yield event
+
+
+def _run(turn_filter: TurnFilter[Any], below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+    """One call of a filter; what it opened below and left open is closed when it ends."""
+    return guarded(
+        type(turn_filter).__qualname__,
+        lambda scope: turn_filter(turn, lambda below_turn: owned(scope, below(below_turn))),
+    )
+
+
+def _guard_below(below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+    return guarded("below", lambda _: below(turn))

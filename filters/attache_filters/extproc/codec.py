@@ -1,0 +1,189 @@
+"""Turns and events as HTTP, where a segment begins or ends: JSON, server-sent events, and facts in headers.
+
+`encode_turn` and `decode_turn` are each other's inverse, and so are `encode_answer` and `decode_answer`, but for
+headers: an answer has none of its own. Invariants: errors are HTTP errors until the first event, and events after it;
+an answer that is not streamed is its terminal event's response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from urllib.parse import quote, unquote
+
+from attache_core import json_codec
+from attache_core.errors import AttacheError, UpstreamError, error_body, error_from_body
+from attache_core.events.event import Event, terminal_event
+from attache_core.events.sse import SseDecoder, encode_event
+from attache_core.types.request import parse_create
+from attache_core.types.turn import Facts, TurnRequest
+from attache_filters.extproc.headers import (
+    EVENT_STREAM_TYPE,
+    HISTORY_ITEMS,
+    INTERNAL_PREFIX,
+    JSON_TYPE,
+    RESPONSE_ID,
+    TENANT,
+    media_type,
+    request_headers,
+)
+from attache_filters.sdk.http import HttpRequest, HttpResponse
+
+DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+"""Length of a JSON answer that is read whole."""
+
+MAX_ERROR_BYTES = 64 * 1024
+"""Length of an error's body that is looked at."""
+
+ERROR_BODY_TIMEOUT_S = 10.0
+"""How long a server may take over the body of its error."""
+
+_DONE = b"[DONE]"
+_STREAM_HEADERS = {"content-type": f"{EVENT_STREAM_TYPE}; charset=utf-8", "cache-control": "no-cache"}
+
+
+def decode_turn(request: HttpRequest) -> TurnRequest:
+    """A create request as a turn. Raises ClientError (400) when its body is not a JSON object."""
+    headers = request_headers(request.headers)
+    public = {name: value for name, value in headers.items() if not name.startswith(INTERNAL_PREFIX)}
+    return TurnRequest(parse_create(request.body), public, _read_facts(headers))
+
+
+def encode_turn(turn: TurnRequest, *, method: str, path: str) -> HttpRequest:
+    """A turn as a create request to `path`; asks for what `stream` says."""
+    headers = {
+        **turn.headers,
+        **_fact_headers(turn.facts),
+        "content-type": JSON_TYPE,
+        "accept": EVENT_STREAM_TYPE if turn.stream else JSON_TYPE,
+    }
+    return HttpRequest(method, path, headers, json_codec.encode(turn.body))
+
+
+async def encode_answer(events: AsyncGenerator[Event, None], *, stream: bool) -> HttpResponse:
+    """Canonical events as a response: server-sent events, or the final response as JSON.
+
+    Returns once the first event is there (streamed) or the last (not streamed), so that an error before it can still
+    be an HTTP error. Closing the body of the response closes the events.
+    """
+    if stream:
+        return HttpResponse(200, _STREAM_HEADERS, EventStreamBody(await anext(events), events))
+    last: Event | None = None
+    async for event in events:
+        last = event
+    if last is None or not last.is_terminal:
+        raise UpstreamError("The response ended before it was complete.", code="incomplete_stream")
+    return HttpResponse.of_json(200, last.data["response"])
+
+
+def encode_error(error: AttacheError) -> HttpResponse:
+    """An error as the JSON response of its status, with its headers."""
+    return HttpResponse.of_json(error.http_status, error_body(error), error.headers)
+
+
+async def decode_answer(response: HttpResponse) -> AsyncGenerator[Event, None]:
+    """The events of a response, or the one terminal event that a JSON answer is.
+
+    Events are taken as they come: whether they are canonical is for the filters to say. A stream may end early.
+
+    Raises:
+        AttacheError: what an error response (status 400 and above) says.
+        UpstreamError: the body is neither JSON nor server-sent events, or over a limit.
+    """
+    if response.status >= 400:
+        raise await _read_error(response)
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise UpstreamError("The inference server compressed its answer without being asked to.", code="bad_upstream")
+    if media_type(response.headers) != EVENT_STREAM_TYPE:
+        yield await _read_json_answer(response)
+        return
+    decoder = SseDecoder()
+    async for data in response.body:
+        for frame in decoder.feed(data):
+            if frame.data != _DONE:
+                payload = _json_object(frame.data)
+                yield Event(str(payload.get("type") or frame.event or "message"), payload)
+    decoder.close()
+
+
+class EventStreamBody:
+    """Events as the bytes of an event stream, one `bytes` per event; `aclose` closes the events."""
+
+    def __init__(self, first: Event, events: AsyncGenerator[Event, None]) -> None:
+        self._first: Event | None = first
+        self._events = events
+
+    def __aiter__(self) -> EventStreamBody:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return encode_event(first)
+        return encode_event(await anext(self._events))
+
+    async def aclose(self) -> None:
+        """Nobody wants the rest."""
+        await self._events.aclose()
+
+
+async def gather(body: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """What `body` begins with, and whether that is all of it; stops reading once it has more than `max_bytes`."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in body:
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > max_bytes:
+            return b"".join(chunks), False
+    return b"".join(chunks), True
+
+
+async def _read_json_answer(response: HttpResponse) -> Event:
+    body, complete = await gather(response.body, DEFAULT_MAX_RESPONSE_BYTES)
+    if not complete:
+        raise UpstreamError(f"The answer is longer than {DEFAULT_MAX_RESPONSE_BYTES} bytes.", code="upstream_limit")
+    return terminal_event(_json_object(body))
+
+
+def _json_object(data: bytes) -> json_codec.Json:
+    try:
+        value = json_codec.decode(data)
+    except (ValueError, RecursionError) as error:
+        raise UpstreamError("The inference server sent what is not JSON.", code="bad_upstream") from error
+    if not isinstance(value, dict):
+        raise UpstreamError("The inference server sent JSON that is not an object.", code="bad_upstream")
+    return value
+
+
+async def _read_error(response: HttpResponse) -> AttacheError:
+    kept = {name: value for name, value in response.headers.items() if _belongs_to_error(name)}
+    try:
+        async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
+            body, complete = await gather(response.body, MAX_ERROR_BYTES)
+        said = json_codec.decode(body) if complete else None
+    except (TimeoutError, UpstreamError, ValueError, RecursionError):
+        said = None
+    return error_from_body(response.status, said, kept)
+
+
+def _belongs_to_error(name: str) -> bool:
+    return name in ("retry-after", "retry-after-ms") or name.startswith("x-ratelimit-")
+
+
+def _read_facts(headers: Mapping[str, str]) -> Facts:
+    history_items = headers.get(HISTORY_ITEMS)
+    return Facts(
+        response_id=headers.get(RESPONSE_ID),
+        history_items=int(history_items) if history_items and history_items.isdecimal() else None,
+        tenant=unquote(headers.get(TENANT, "")) or Facts().tenant,
+    )
+
+
+def _fact_headers(facts: Facts) -> dict[str, str]:
+    headers = {TENANT: quote(facts.tenant)}
+    if facts.response_id is not None:
+        headers[RESPONSE_ID] = facts.response_id
+    if facts.history_items is not None:
+        headers[HISTORY_ITEMS] = str(facts.history_items)
+    return headers

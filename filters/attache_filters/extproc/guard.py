@@ -1,0 +1,104 @@
+"""Makes whatever a filter or a server yields behave like `Below` promises, so that no filter can tell them apart.
+
+Before the first event a failure is an `AttacheError`; after it, the open items are closed and `response.failed` ends
+the stream. Nothing follows the terminal event, and there always is one. A failure that is not an `AttacheError` is a
+bug: it is logged here, once, with its traceback, and goes on as `internal_error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import structlog
+
+from attache_core.errors import AttacheError, UpstreamError, internal_error
+from attache_core.events.event import Event, terminal_event
+from attache_core.events.watch import StreamWatch
+
+log = structlog.get_logger()
+
+_MISSHAPEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+Source = Callable[[AsyncExitStack], AsyncIterator[Event]]
+"""Opens a stream of events; what must be closed after it is pushed on the stack, and is closed in reverse order."""
+
+
+async def guarded(name: str, source: Source) -> AsyncGenerator[Event, None]:
+    """The events of `source`, kept to the promises above; `name` is whose they are, for the log.
+
+    Raises:
+        AttacheError: before the first event only.
+    """
+    watch = StreamWatch()
+    async with AsyncExitStack() as scope:
+        failure: AttacheError | None = None
+        begun = False
+        try:
+            async for event in owned(scope, source(scope)):
+                if watch.ended:
+                    log.warning("event after the terminal event dropped", source=name, type=event.type)
+                    break
+                _observe(watch, event)
+                begun = True
+                yield event
+        except AttacheError as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - the edge between filters: any bug of one ends its turn only
+            failure = as_attache_error(name, error)
+        if watch.ended:
+            return
+        failure = failure or UpstreamError("The response ended before it was complete.", code="incomplete_stream")
+        if not begun:
+            raise failure
+        for event in _owed(watch, failure):
+            yield event
+
+
+def _observe(watch: StreamWatch, event: Event) -> None:
+    try:
+        watch.observe(event)
+    except _MISSHAPEN as error:
+        raise UpstreamError("An event has not the shape that its type requires.", code="bad_upstream") from error
+
+
+def _owed(watch: StreamWatch, failure: AttacheError) -> list[Event]:
+    try:
+        owed = watch.fail(failure)
+    except _MISSHAPEN:
+        # What went before was not canonical (an inference server's own dialect may pass here): only the end is owed.
+        owed = []
+    if owed and owed[-1].is_terminal:
+        return owed
+    error = {"code": failure.code or failure.type, "message": failure.message}
+    return [terminal_event({"object": "response", "status": "failed", "error": error, "output": []})]
+
+
+def as_attache_error(name: str, error: Exception) -> AttacheError:
+    """What others are told of a failure in `name`; a bug is logged, and its words are kept inside."""
+    if isinstance(error, AttacheError):
+        return error
+    log.error("a filter failed", source=name, exc_info=error)
+    return internal_error()
+
+
+SourceT = TypeVar("SourceT")
+
+
+def owned(scope: AsyncExitStack, source: SourceT) -> SourceT:
+    """`source`, closed together with `scope`."""
+    scope.push_async_callback(close_quietly, source)
+    return source
+
+
+async def close_quietly(source: object) -> None:
+    """Close a generator or a body. A failure is logged, so that the others are closed too."""
+    aclose = getattr(source, "aclose", None)
+    if aclose is None:
+        return
+    try:
+        await aclose()
+    except Exception:
+        # The edge: clean-up goes on, whatever one of them does.
+        log.exception("clean-up failed", source=type(source).__qualname__)
