@@ -1,0 +1,99 @@
+"""The HTTP filter chain of a listener, and the headers that are ours alone.
+
+What begins with `x-attache-` is never taken from a client (`forged_headers`, before the route is chosen), never shown
+to an inference server (the last filter before the router), and never sent to a client (the first filter, which is the
+last to see a response).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+import betterproto2
+from envoy_data_plane.envoy.config.common.mutation_rules.v3 import HeaderMutation, HeaderMutationRemoveOnMatch
+from envoy_data_plane.envoy.config.core.v3 import TypedExtensionConfig
+from envoy_data_plane.envoy.extensions.filters.http.header_mutation.v3 import HeaderMutation as HeaderMutationFilter
+from envoy_data_plane.envoy.extensions.filters.http.header_mutation.v3 import Mutations
+from envoy_data_plane.envoy.extensions.filters.http.router.v3 import Router
+from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager.v3 import HttpFilter
+from envoy_data_plane.envoy.extensions.http.early_header_mutation.header_mutation.v3 import (
+    HeaderMutation as EarlyHeaderMutation,
+)
+from envoy_data_plane.envoy.type.matcher.v3 import StringMatcher
+
+from attache_core.json_codec import Json
+from attache_envoy.compile.ext_proc import FILTER_NAME, foreign_filter, segment_filter
+from attache_envoy.compile.messages import extension, packed
+from attache_envoy.compile.plan import Element, PlannedChain, PlannedForeign, PlannedNative, PlannedSegment
+from attache_filters.extproc.headers import INTERNAL_PREFIX
+
+_REMOVE_INTERNAL = HeaderMutation(
+    remove_on_match=HeaderMutationRemoveOnMatch(key_matcher=StringMatcher(prefix=INTERNAL_PREFIX, ignore_case=True))
+)
+
+
+def filter_name(element: Element) -> str:
+    """What the element is called in the filter chain, and in the routes that switch it on."""
+    return element.name if isinstance(element, PlannedNative) else f"{FILTER_NAME}/{element.name}"
+
+
+def filter_names(chain: PlannedChain) -> list[str]:
+    """The names of a chain's filters, in order."""
+    return [filter_name(element) for element in chain.elements]
+
+
+def http_filters(chains: Iterable[PlannedChain]) -> list[HttpFilter]:
+    """The filters of all chains, switched off until a route switches them on, between the two that guard our headers.
+
+    A native filter has no `typed_config` here: it is of a type that we need not know, and is added to the JSON
+    (`native_configs`).
+    """
+    elements = [element for chain in chains for element in chain.elements]
+    return [
+        _named(
+            "attache.clean_response", HeaderMutationFilter(mutations=Mutations(response_mutations=[_REMOVE_INTERNAL]))
+        ),
+        *(_element_filter(element) for element in elements),
+        _named("attache.clean_request", _clean_request()),
+        _named("envoy.filters.http.router", Router(suppress_envoy_headers=True)),
+    ]
+
+
+def native_configs(chains: Iterable[PlannedChain]) -> Mapping[str, Json]:
+    """The configurations of native filters as the gateway file has them, by filter name."""
+    return {
+        element.name: element.typed_config
+        for chain in chains
+        for element in chain.elements
+        if isinstance(element, PlannedNative)
+    }
+
+
+def forged_headers() -> TypedExtensionConfig:
+    """Removes what a client has no business to send, before anything looks at the request."""
+    return extension(
+        "envoy.http.early_header_mutation.header_mutation", EarlyHeaderMutation(mutations=[_REMOVE_INTERNAL])
+    )
+
+
+def _clean_request() -> HeaderMutationFilter:
+    return HeaderMutationFilter(
+        mutations=Mutations(request_mutations=[_REMOVE_INTERNAL], response_mutations=[_REMOVE_INTERNAL])
+    )
+
+
+def _element_filter(element: Element) -> HttpFilter:
+    name = filter_name(element)
+    match element:
+        case PlannedSegment():
+            return HttpFilter(name, typed_config=packed(segment_filter(element)), disabled=True)
+        case PlannedForeign():
+            return HttpFilter(name, typed_config=packed(foreign_filter(element)), disabled=True)
+        case PlannedNative():
+            return HttpFilter(name, disabled=True)
+    assert_never(element)
+
+
+def _named(name: str, message: betterproto2.Message) -> HttpFilter:
+    return HttpFilter(name=name, typed_config=packed(message))

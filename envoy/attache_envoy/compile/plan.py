@@ -1,0 +1,169 @@
+"""A gateway's chains cut into segments: what shares one ext_proc stream, and what a loop listener holds.
+
+Knows entries and filter classes; is unaware of Envoy's configuration. Invariants: the hosted filters of a chain's
+segments, joined, are the chain's hosted filters in order; names are unique in the gateway; only chains that a route
+leads to are planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from attache_core.json_codec import Json
+from attache_envoy.gateway.entries import Entry, ExtProcEntry, FilterEntry, ForeignService, NativeEntry
+from attache_envoy.gateway.model import Gateway, Placement
+from attache_filters.sdk.filter import FilterConfig
+from attache_filters.sdk.registry import FilterClass, load_filters
+
+
+@dataclass(frozen=True, slots=True)
+class HostedFilter:
+    """A filter that a worker process runs: its entry-point name and its checked settings."""
+
+    name: str
+    config: FilterConfig
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSegment:
+    """Hosted filters that share one ext_proc stream, outermost first.
+
+    Attributes:
+        name: `{chain}/{position of its first entry}` in fused, `{chain}/{filter}` in split placement.
+        calls_below_again: whether one of them may, so that the segment has a loop listener.
+    """
+
+    name: str
+    entries: tuple[HostedFilter, ...]
+    calls_below_again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNative:
+    """One of Envoy's own filters; its configuration is passed on untouched."""
+
+    name: str
+    typed_config: Json
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedForeign:
+    """Somebody else's ext_proc service."""
+
+    name: str
+    service: ForeignService
+
+
+Element = PlannedSegment | PlannedNative | PlannedForeign
+"""What becomes one HTTP filter of Envoy."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChain:
+    """A chain as Envoy sees it, outermost first."""
+
+    name: str
+    elements: tuple[Element, ...]
+
+    def below(self, segment: str) -> PlannedChain:
+        """What stands under a segment: the chain of its loop listener."""
+        names = [element.name for element in self.elements]
+        return PlannedChain(self.name, self.elements[names.index(segment) + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All chains of a gateway that a route leads to, in the order of the file."""
+
+    chains: tuple[PlannedChain, ...]
+
+    @property
+    def segments(self) -> tuple[PlannedSegment, ...]:
+        """Every segment of every chain: what each worker process runs."""
+        return tuple(
+            element for chain in self.chains for element in chain.elements if isinstance(element, PlannedSegment)
+        )
+
+    @property
+    def loops(self) -> tuple[tuple[PlannedSegment, PlannedChain], ...]:
+        """The segments that have a loop listener, each with the chain below it."""
+        return tuple(
+            (element, chain.below(element.name))
+            for chain in self.chains
+            for element in chain.elements
+            if isinstance(element, PlannedSegment) and element.calls_below_again
+        )
+
+
+def plan(gateway: Gateway, *, filters: Mapping[str, FilterClass] | None = None) -> Plan:
+    """Cut the chains of a gateway that routes lead to into segments.
+
+    Args:
+        gateway: from `load_gateway`, so its entries name filters that exist.
+        filters: default, the installed ones.
+    """
+    known = load_filters() if filters is None else filters
+    routed = {route.chain for route in gateway.routes}
+    return Plan(
+        tuple(
+            PlannedChain(name, _Cutter(name, gateway.placement, known).cut(entries))
+            for name, entries in gateway.chains.items()
+            if name in routed
+        )
+    )
+
+
+def flatten(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """A chain as one list: the entries of a loop follow the entry that has it."""
+    for entry in entries:
+        yield entry
+        if isinstance(entry, FilterEntry) and entry.loop is not None:
+            yield from flatten(entry.loop)
+
+
+@dataclass(slots=True)
+class _Cutter:
+    chain: str
+    placement: Placement
+    filters: Mapping[str, FilterClass]
+    names: set[str] = field(default_factory=set)
+
+    def cut(self, entries: tuple[Entry, ...]) -> tuple[Element, ...]:
+        elements: list[Element] = []
+        run: list[FilterEntry] = []
+        start = 0
+        for position, entry in enumerate(flatten(entries)):
+            alone = not isinstance(entry, FilterEntry) or entry.isolate or self.placement == "split"
+            if run and alone:
+                elements.append(self._segment(start, run))
+                run = []
+            if not isinstance(entry, FilterEntry):
+                elements.append(self._other(position, entry))
+            elif alone:
+                elements.append(self._segment(position, [entry]))
+            else:
+                start = start if run else position
+                run.append(entry)
+        return tuple(elements) + ((self._segment(start, run),) if run else ())
+
+    def _segment(self, position: int, run: list[FilterEntry]) -> PlannedSegment:
+        name = run[0].filter if self.placement == "split" else str(position)
+        hosted = tuple(HostedFilter(entry.filter, self._config(entry)) for entry in run)
+        again = any(self.filters[entry.filter].calls_below_again for entry in run)
+        return PlannedSegment(self._unique(f"{self.chain}/{name}"), hosted, again)
+
+    def _config(self, entry: FilterEntry) -> FilterConfig:
+        return self.filters[entry.filter].config_type.model_validate(entry.settings)
+
+    def _other(self, position: int, entry: NativeEntry | ExtProcEntry) -> Element:
+        if isinstance(entry, NativeEntry):
+            return PlannedNative(f"{entry.envoy.name}/{self.chain}/{position}", entry.envoy.typed_config)
+        return PlannedForeign(f"foreign/{self.chain}/{position}", entry.ext_proc)
+
+    def _unique(self, name: str) -> str:
+        candidate, number = name, 2
+        while candidate in self.names:
+            candidate, number = f"{name}-{number}", number + 1
+        self.names.add(candidate)
+        return candidate

@@ -1,0 +1,136 @@
+"""Routes: which chain and which upstream a request gets.
+
+Every filter of every chain stands in one listener, switched off; a route to a chain switches on exactly the chain's
+filters. The other way round, what Envoy answers before there is a route (a malformed request, headers that are too
+large) would pass every filter, and Envoy closes the connection before they let the answer through.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envoy_data_plane.envoy.config.core.v3 import HeaderValue, HeaderValueOption, HeaderValueOptionHeaderAppendAction
+from envoy_data_plane.envoy.config.route.v3 import (
+    DirectResponseAction,
+    FilterConfig,
+    HeaderMatcher,
+    RetryPolicy,
+    Route,
+    RouteAction,
+    RouteConfiguration,
+    RouteMatch,
+    VirtualHost,
+)
+from envoy_data_plane.envoy.type.matcher.v3 import RegexMatchAndSubstitute, RegexMatcher, StringMatcher
+from envoy_data_plane.google.protobuf import Any as AnyMessage
+
+from attache_core.errors import ClientError, error_body
+from attache_envoy.compile.clusters import upstream_cluster_name
+from attache_envoy.compile.http_filters import filter_names
+from attache_envoy.compile.messages import NO_LIMIT, Unspecified, json_text, packed, seconds
+from attache_envoy.compile.plan import Plan, PlannedChain
+from attache_envoy.gateway.model import Gateway, Match
+from attache_envoy.gateway.model import Route as GatewayRoute
+
+CONNECT_ATTEMPTS = 2
+"""Retries of a connection that was not made. Nothing else is retried: a body may have been sent by then."""
+
+
+def gateway_routes(gateway: Gateway, plan: Plan) -> RouteConfiguration:
+    """The routes of the listener that clients use: what Envoy answers itself, then the gateway file's routes."""
+    chains = {chain.name: chain for chain in plan.chains}
+    routes = [_answered("health", RouteMatch(path="/health"), 200, {"status": "ok"}), _upgrade_refused()]
+    for route in gateway.routes:
+        chain = chains[route.chain] if route.chain is not None else None
+        routes.append(_forwarded(gateway, route, _route_match(route.match), chain))
+    not_found = error_body(ClientError("There is nothing at this path.", code="not_found"))
+    routes.append(_answered("not_found", RouteMatch(prefix="/"), 404, not_found))
+    return _configuration("gateway", routes)
+
+
+def loop_routes(gateway: Gateway, segment: str, chain: PlannedChain) -> RouteConfiguration:
+    """The routes of a loop listener: those that lead to its chain; any other path goes where the first of them goes.
+
+    The filters above may have changed the path, and the exchange that Envoy holds for them keeps its route as well.
+    """
+    leading = [route for route in gateway.routes if route.chain == chain.name]
+    routes = [_forwarded(gateway, route, _route_match(route.match), chain) for route in leading]
+    routes.append(_forwarded(gateway, leading[0], RouteMatch(prefix="/"), chain))
+    return _configuration(f"loop/{segment}", routes)
+
+
+def _configuration(name: str, routes: list[Route]) -> RouteConfiguration:
+    return RouteConfiguration(name=name, virtual_hosts=[VirtualHost(name=name, domains=["*"], routes=routes)])
+
+
+def _route_match(match: Match) -> RouteMatch:
+    headers = _method_matchers(match.methods)
+    if match.prefix == "/":
+        return RouteMatch(prefix="/", headers=headers)
+    if match.prefix is not None:
+        return RouteMatch(path_separated_prefix=match.prefix, headers=headers)
+    path = match.path or "/"
+    if "{" not in path:
+        return RouteMatch(path=path, headers=headers)
+    parts = re.split(r"(\{[^{}/]*\})", path)
+    pattern = "".join("[^/]+" if part.startswith("{") else re.escape(part) for part in parts)
+    return RouteMatch(safe_regex=RegexMatcher(regex=pattern), headers=headers)
+
+
+def _method_matchers(methods: tuple[str, ...]) -> list[HeaderMatcher]:
+    if not methods:
+        return []
+    pattern = RegexMatcher(regex="|".join(methods))
+    return [HeaderMatcher(name=":method", string_match=StringMatcher(safe_regex=pattern))]
+
+
+def _forwarded(gateway: Gateway, route: GatewayRoute, match: RouteMatch, chain: PlannedChain | None) -> Route:
+    name = gateway.upstream_of(route)
+    upstream = gateway.upstreams[name]
+    return Route(
+        name=f"{route.chain or 'upstream'} {route.match.path or route.match.prefix}",
+        match=match,
+        route=RouteAction(
+            cluster=upstream_cluster_name(name),
+            host_rewrite_literal=upstream.authority,
+            regex_rewrite=_prefixed(upstream.prefix),
+            timeout=NO_LIMIT,
+            idle_timeout=seconds(gateway.timeouts.stream_idle_s),
+            retry_policy=RetryPolicy(retry_on="connect-failure,refused-stream", num_retries=CONNECT_ATTEMPTS),
+        ),
+        # What we read must not come compressed; what merely passes may.
+        request_headers_to_remove=[] if chain is None else ["accept-encoding"],
+        typed_per_filter_config={} if chain is None else _enabled(chain),
+    )
+
+
+def _prefixed(prefix: str) -> RegexMatchAndSubstitute | None:
+    if not prefix:
+        return None
+    literal = prefix.replace("\\", "\\\\")
+    return RegexMatchAndSubstitute(pattern=RegexMatcher(regex="^/"), substitution=f"{literal}/")
+
+
+def _answered(name: str, match: RouteMatch, status: int, body: object) -> Route:
+    json_content = HeaderValueOption(
+        header=HeaderValue(key="content-type", value="application/json"),
+        append_action=HeaderValueOptionHeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
+    )
+    return Route(
+        name=name,
+        match=match,
+        direct_response=DirectResponseAction(status=status, body=json_text(body)),
+        response_headers_to_add=[json_content],
+    )
+
+
+def _upgrade_refused() -> Route:
+    """Clients that prefer WebSocket fall back to HTTP on 426; through ext_proc an upgrade would hang."""
+    upgrade = HeaderMatcher(name="upgrade", string_match=StringMatcher(exact="websocket", ignore_case=True))
+    message = "WebSocket is not offered here: send the request as an HTTP POST."
+    body = error_body(ClientError(message, code="upgrade_required"))
+    return _answered("upgrade", RouteMatch(prefix="/", headers=[upgrade]), 426, body)
+
+
+def _enabled(chain: PlannedChain) -> dict[str, AnyMessage]:
+    return dict.fromkeys(filter_names(chain), packed(FilterConfig(config=Unspecified())))

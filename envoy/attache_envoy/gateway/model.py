@@ -1,0 +1,302 @@
+"""The gateway file as a value: every key with its default, its bounds and its documentation.
+
+A value of this model is complete and consistent: shorthands are expanded, defaults filled in, and every name leads
+somewhere. Dumped as JSON and read back it is the same value.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+
+from attache_core.tools.mcp.servers import McpSettings
+from attache_envoy.gateway.entries import Chain
+from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
+from attache_envoy.gateway.section import Section
+from attache_envoy.gateway.upstream import Upstream
+
+Placement = Literal["fused", "split"]
+DEFAULT_UPSTREAM = "default"
+
+DEFAULT_CHAINS: Mapping[str, Any] = {
+    "responses": [
+        {"filter": "validate"},
+        {"filter": "persist"},
+        {"filter": "rehydrate"},
+        {"filter": "tool_dispatch", "loop": [{"filter": "upstream_round"}]},
+    ],
+    "resources": [{"filter": "resources"}],
+}
+
+DEFAULT_ROUTES: tuple[Mapping[str, Any], ...] = (
+    {"match": {"path": "/v1/responses", "methods": ["POST"]}, "chain": "responses"},
+    {"match": {"path": "/v1/responses/{response_id}", "methods": ["GET"]}, "chain": "resources"},
+    {"match": {"path": "/ready", "methods": ["GET"]}, "chain": "resources"},
+    {"match": {"prefix": "/v1"}},
+)
+
+
+class Address(NamedTuple):
+    """An IP address (IPv6 without brackets) and a port; port 0 is any free one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
+        raise ValueError("a name is 1 to 40 letters, digits, `_` and `-`.")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+
+
+class Match(Section):
+    """Which requests a route takes: by path, and by method. Query strings do not count."""
+
+    path: str | None = None
+    """The whole path. `{name}` stands for exactly one segment: `/v1/responses/{response_id}`."""
+
+    prefix: str | None = None
+    """The path or any path below it: `/v1` takes `/v1` and `/v1/models`, not `/v10`."""
+
+    methods: tuple[str, ...] = ()
+    """HTTP methods in upper case; none means all."""
+
+    @field_validator("path", "prefix")
+    @classmethod
+    def _check_path(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"/[^?#\s]*", value):
+            raise ValueError(f"{value!r} does not begin with `/`, or has a query string or white space.")
+        return value
+
+    @field_validator("prefix")
+    @classmethod
+    def _check_prefix(cls, value: str | None) -> str | None:
+        return value if value in (None, "/") else str(value).rstrip("/")
+
+    @field_validator("methods")
+    @classmethod
+    def _check_methods(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [method for method in value if not re.fullmatch(r"[A-Z]+", method)]
+        if wrong:
+            raise ValueError(f"methods are in upper case, such as POST, not {wrong[0]!r}.")
+        return value
+
+    @model_validator(mode="after")
+    def _check_one_kind(self) -> Match:
+        if (self.path is None) == (self.prefix is None):
+            raise ValueError("give exactly one of `path` and `prefix`.")
+        return self
+
+
+class Route(Section):
+    """Where requests go."""
+
+    match: Match
+    """Which requests."""
+
+    chain: str | None = None
+    """The chain they pass; without one, Envoy alone passes them to the upstream."""
+
+    upstream: str | None = None
+    """Which upstream; without one, the upstream named `default`, or else the first."""
+
+
+class Limits(Section):
+    """Bounds on what one client, or all of them, may take."""
+
+    max_request_bytes: int = Field(default=10 * 2**20, ge=1)
+    """The size of a request's body for a hosted filter; larger ones are answered with 413."""
+
+    max_connections: int = Field(default=10_000, ge=1)
+    """How many client connections may be open; further ones are closed at once."""
+
+    max_streams: int = Field(default=65_536, ge=1, le=2**31)
+    """How many ext_proc streams to the workers may be open at once, one per segment and exchange; an exchange above
+    that is answered with 503."""
+
+    max_header_kib: int = Field(default=60, ge=1, le=8192)
+    """The size of a request's headers; larger ones are answered with 431."""
+
+    connection_buffer_bytes: int = Field(default=2**20, ge=2**14, le=2**30)
+    """How much Envoy holds per connection before it stops reading."""
+
+
+class Timeouts(Section):
+    """How long things may take. A turn as a whole has no limit: only silence has."""
+
+    stream_idle_s: float = Field(default=600, gt=0, le=86_400)
+    """How long an exchange may pass without a byte in either direction, in seconds. It must be longer than the longest
+    tool call and the longest wait for a model's first token."""
+
+    request_headers_s: float = Field(default=30, gt=0, le=3600)
+    """How long a client may take to send a request's headers, in seconds."""
+
+    worker_connect_s: float = Field(default=1, gt=0, le=60)
+    """How long to wait for a connection to a worker process or foreign ext_proc service, in seconds."""
+
+
+class Gateway(Section):
+    """A gateway file. `upstream: http://127.0.0.1:8000` alone is a complete one: it stands for
+    `upstreams: {default: {url: …}}`, and all else has a default."""
+
+    listen: str = "127.0.0.1:8080"
+    """`address:port` for clients. The address is an IP address or `localhost`; port 0 is any free one."""
+
+    storage: str = "sqlite:///attache.db"
+    """Where turns are stored: `sqlite:///relative/path.db`, `sqlite:////absolute/path.db`, `postgresql://…`."""
+
+    placement: Placement = "fused"
+    """`fused`: neighbouring hosted filters share one ext_proc stream. `split`: each has its own (needs Envoy 1.39)."""
+
+    workers: int = Field(default=2, ge=1, le=256)
+    """How many worker processes run the hosted filters."""
+
+    upstreams: dict[Name, Upstream]
+    """Inference servers by name."""
+
+    chains: dict[Name, Chain] = Field(default_factory=dict, validate_default=True)
+    """Chains by name. A chain named here replaces the default one of that name as a whole; the others stay."""
+
+    routes: tuple[Route, ...] = Field(default=(), validate_default=True)
+    """Tried in this order. The default routes come after them, except those whose `match` is given here. `/health` is
+    always answered by Envoy, and what no route takes with 404."""
+
+    limits: Limits = Limits()
+    """Bounds on sizes and numbers."""
+
+    timeouts: Timeouts = Timeouts()
+    """Bounds on time."""
+
+    mcp: McpSettings = Field(default_factory=McpSettings, validate_default=True)
+    """MCP servers: time limits, pooling, and whether private addresses may be contacted. `allow_private_addresses` left
+    out means: yes if `listen` is a loopback address, no otherwise."""
+
+    @property
+    def address(self) -> Address:
+        """`listen`, parsed."""
+        return _parse_listen(self.listen)
+
+    @property
+    def default_upstream(self) -> str:
+        """The upstream of routes that name none."""
+        return DEFAULT_UPSTREAM if DEFAULT_UPSTREAM in self.upstreams else next(iter(self.upstreams))
+
+    def upstream_of(self, route: Route) -> str:
+        """The name of a route's upstream."""
+        return route.upstream or self.default_upstream
+
+    @field_validator("listen")
+    @classmethod
+    def _check_listen(cls, value: str) -> str:
+        _parse_listen(value)
+        return value
+
+    @field_validator("storage")
+    @classmethod
+    def _check_storage(cls, value: str) -> str:
+        if not re.match(r"(sqlite|postgresql)(\+\w+)?://", value):
+            raise ValueError("a store is sqlite:///path or postgresql://….")
+        return value
+
+    @field_validator("upstreams")
+    @classmethod
+    def _check_upstreams(cls, value: dict[str, Upstream]) -> dict[str, Upstream]:
+        if not value:
+            raise ValueError("name at least one inference server, such as {vllm: {url: http://127.0.0.1:8000}}.")
+        return value
+
+    @field_validator("chains", mode="before")
+    @classmethod
+    def _add_default_chains(cls, value: Any) -> Any:  # noqa: ANN401 - any input
+        return {**DEFAULT_CHAINS, **value} if isinstance(value, dict) else value
+
+    @field_validator("chains")
+    @classmethod
+    def _check_chains(cls, value: dict[str, Chain]) -> dict[str, Chain]:
+        reject(
+            "chains", [custom_error("a chain has at least one entry.", (name,)) for name in value if not value[name]]
+        )
+        return value
+
+    @field_validator("routes")
+    @classmethod
+    def _complete_routes(cls, value: tuple[Route, ...], info: ValidationInfo) -> tuple[Route, ...]:
+        given = [route.match for route in value]
+        defaults = [Route.model_validate(route) for route in DEFAULT_ROUTES]
+        routes = (*value, *(route for route in defaults if route.match not in given))
+        _check_references(routes, info.data.get("chains"), info.data.get("upstreams"))
+        return routes
+
+    @field_validator("mcp", mode="wrap")
+    @classmethod
+    def _name_known_mcp_keys(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401 - any input
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise in_our_words(error, McpSettings.model_fields) from None
+
+    @field_validator("mcp")
+    @classmethod
+    def _decide_private_addresses(cls, value: McpSettings, info: ValidationInfo) -> McpSettings:
+        if "allow_private_addresses" in value.model_fields_set or "listen" not in info.data:
+            return value
+        allowed = _parse_listen(info.data["listen"]).is_loopback
+        decided = value.model_copy(update={"allow_private_addresses": allowed})
+        decided.model_fields_set.discard("allow_private_addresses")
+        return decided
+
+    @model_validator(mode="after")
+    def _check_as_a_whole(self) -> Gateway:
+        used = {route.chain for route in self.routes} | set(DEFAULT_CHAINS)
+        unused = [
+            custom_error("no route leads to this chain.", ("chains", name)) for name in self.chains if name not in used
+        ]
+        reject("Gateway", unused)
+        if self.timeouts.stream_idle_s <= self.mcp.call_timeout_s:
+            message = f"must be longer than mcp.call_timeout_s ({self.mcp.call_timeout_s:g} s)."
+            reject("Gateway", [custom_error(message, ("timeouts", "stream_idle_s"))])
+        return self
+
+
+def _parse_listen(value: str) -> Address:
+    host, _, port = value.rpartition(":")
+    host = "127.0.0.1" if host == "localhost" else host.removeprefix("[").removesuffix("]")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        raise ValueError(f"{value!r} is not an IP address and a port, such as 127.0.0.1:8080 or [::]:8080.") from None
+    if not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f"{value!r}: a port is a number from 0 (any free one) to 65535.")
+    return Address(host, int(port))
+
+
+def _check_references(
+    routes: tuple[Route, ...], chains: Mapping[str, Chain] | None, upstreams: Mapping[str, Upstream] | None
+) -> None:
+    lines = []
+    for index, route in enumerate(routes):
+        for kind, name, known in (("chain", route.chain, chains), ("upstream", route.upstream, upstreams)):
+            if name is not None and known is not None and name not in known:
+                message = f"there is no {kind} {name!r}.{suggestion(name, known, f'{kind}s')}"
+                lines.append(custom_error(message, (index, kind), name))
+    reject("routes", lines)

@@ -1,0 +1,185 @@
+"""Chains cut into segments, in both placements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attache_envoy.compile.plan import (
+    HostedFilter,
+    Plan,
+    PlannedChain,
+    PlannedForeign,
+    PlannedNative,
+    PlannedSegment,
+    flatten,
+    plan,
+)
+from attache_envoy.gateway import Gateway, default_gateway, with_options
+from attache_envoy.gateway.entries import FilterCheck, FilterEntry, ForeignService
+from attache_filters.sdk.filter import FilterConfig
+from gateway_fakes import FILTERS, GuardConfig, LoopConfig
+
+LUA = {"@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"}
+PLAIN = FilterConfig()
+
+
+def gateway(placement: str, entries: list[dict[str, Any]]) -> Gateway:
+    value = {
+        "upstreams": {"default": {"url": "http://h"}},
+        "placement": placement,
+        "chains": {"responses": entries},
+    }
+    return Gateway.model_validate(value, context=FilterCheck(FILTERS))
+
+
+def planned(placement: str, entries: list[dict[str, Any]]) -> Plan:
+    return plan(gateway(placement, entries), filters=FILTERS)
+
+
+def hosted(*names: str) -> tuple[HostedFilter, ...]:
+    return tuple(HostedFilter(name, LoopConfig() if name == "tool_dispatch" else PLAIN) for name in names)
+
+
+RESOURCES_FUSED = PlannedChain("resources", (PlannedSegment("resources/0", hosted("resources"), False),))
+
+
+def test_default_gateway_fused_is_one_segment_for_each_chain() -> None:
+    filters = hosted("validate", "persist", "rehydrate", "tool_dispatch", "upstream_round")
+    turns = PlannedSegment("responses/0", filters, True)
+    found = plan(default_gateway("http://h", filters=FILTERS), filters=FILTERS)
+    assert found == Plan((PlannedChain("responses", (turns,)), RESOURCES_FUSED))
+    assert found.loops == ((turns, PlannedChain("responses", ())),)
+
+
+def test_default_gateway_split_is_one_segment_for_each_filter() -> None:
+    names = ["validate", "persist", "rehydrate", "tool_dispatch", "upstream_round"]
+    segments = tuple(PlannedSegment(f"responses/{name}", hosted(name), name == "tool_dispatch") for name in names)
+    resources = PlannedSegment("resources/resources", hosted("resources"), False)
+    split = with_options(default_gateway("http://h", filters=FILTERS), placement="split")
+    found = plan(split, filters=FILTERS)
+    assert found == Plan((PlannedChain("responses", segments), PlannedChain("resources", (resources,))))
+    assert found.loops == ((segments[3], PlannedChain("responses", segments[4:])),)
+
+
+MIXED: list[dict[str, Any]] = [
+    {"filter": "validate"},
+    {"filter": "guard", "words": ["a"]},
+    {"envoy": {"name": "lua", "typed_config": LUA}},
+    {"filter": "persist", "isolate": True},
+    {"filter": "rehydrate"},
+    {
+        "filter": "tool_dispatch",
+        "max_rounds": 3,
+        "loop": [{"filter": "guard"}, {"ext_proc": {"address": "unix:/x"}}, {"filter": "upstream_round"}],
+    },
+]
+GUARD = HostedFilter("guard", GuardConfig(words=("a",)))
+DISPATCH = HostedFilter("tool_dispatch", LoopConfig(max_rounds=3))
+FOREIGN = PlannedForeign("foreign/responses/7", ForeignService(address="unix:/x"))
+
+
+def test_native_foreign_and_isolated_entries_end_a_fused_segment() -> None:
+    below = (FOREIGN, PlannedSegment("responses/8", hosted("upstream_round"), False))
+    looping = PlannedSegment(
+        "responses/4", (*hosted("rehydrate"), DISPATCH, HostedFilter("guard", GuardConfig())), True
+    )
+    found = planned("fused", MIXED)
+    assert found.chains[0] == PlannedChain(
+        "responses",
+        (
+            PlannedSegment("responses/0", (*hosted("validate"), GUARD), False),
+            PlannedNative("lua/responses/2", LUA),
+            PlannedSegment("responses/3", hosted("persist"), False),
+            looping,
+            *below,
+        ),
+    )
+    assert found.loops == ((looping, PlannedChain("responses", below)),)
+
+
+def test_filter_that_occurs_twice_has_two_segments_in_split_placement() -> None:
+    again = PlannedSegment("responses/guard-2", (HostedFilter("guard", GuardConfig()),), False)
+    found = planned("split", MIXED)
+    assert [element.name for element in found.chains[0].elements] == [
+        "responses/validate",
+        "responses/guard",
+        "lua/responses/2",
+        "responses/persist",
+        "responses/rehydrate",
+        "responses/tool_dispatch",
+        "responses/guard-2",
+        "foreign/responses/7",
+        "responses/upstream_round",
+    ]
+    assert found.loops[0][1].elements[0] == again
+
+
+def test_segment_below_a_loop_may_have_a_loop_of_its_own() -> None:
+    inner = {"filter": "tool_dispatch", "loop": [{"filter": "upstream_round"}]}
+    entries = [{"filter": "tool_dispatch", "loop": [inner]}]
+    split = planned("split", entries)
+    names = [(segment.name, [element.name for element in below.elements]) for segment, below in split.loops]
+    assert names == [
+        ("responses/tool_dispatch", ["responses/tool_dispatch-2", "responses/upstream_round"]),
+        ("responses/tool_dispatch-2", ["responses/upstream_round"]),
+    ]
+    fused = planned("fused", entries)
+    assert [(segment.name, below.elements) for segment, below in fused.loops] == [("responses/0", ())]
+
+
+def test_chain_that_no_route_leads_to_is_not_planned() -> None:
+    value = {
+        "upstreams": {"default": {"url": "http://h"}},
+        "chains": {"mine": [{"filter": "guard"}]},
+        "routes": [{"match": {"path": "/v1/responses", "methods": ["POST"]}, "chain": "mine"}],
+    }
+    checked = Gateway.model_validate(value, context=FilterCheck(FILTERS))
+    assert [chain.name for chain in plan(checked, filters=FILTERS).chains] == ["resources", "mine"]
+
+
+entries_of_any_kind = st.sampled_from(
+    [
+        {"filter": "validate"},
+        {"filter": "guard", "words": ["a"]},
+        {"filter": "persist", "isolate": True},
+        {"filter": "tool_dispatch"},
+        {"envoy": {"name": "lua", "typed_config": LUA}},
+        {"ext_proc": {"address": "unix:/x"}},
+    ]
+)
+chains = st.recursive(
+    st.lists(entries_of_any_kind, min_size=1, max_size=5),
+    lambda inner: st.tuples(st.lists(entries_of_any_kind, max_size=3), inner).map(
+        lambda parts: [*parts[0], {"filter": "tool_dispatch", "loop": parts[1]}]
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@pytest.mark.parametrize("placement", ["fused", "split"])
+@given(entries=chains)
+def test_any_chain_is_planned_whole_in_order_and_with_unique_names(
+    placement: str, entries: list[dict[str, Any]]
+) -> None:
+    checked = gateway(placement, entries)
+    chain = plan(checked, filters=FILTERS).chains[0]
+    flat = list(flatten(checked.chains["responses"]))
+    segments = [element for element in chain.elements if isinstance(element, PlannedSegment)]
+    assert [entry.name for segment in segments for entry in segment.entries] == [
+        entry.filter for entry in flat if isinstance(entry, FilterEntry)
+    ]
+    assert len({element.name for element in chain.elements}) == len(chain.elements)
+    assert sum(len(segment.entries) for segment in segments) + len(chain.elements) - len(segments) == len(flat)
+    if placement == "split":
+        assert all(len(segment.entries) == 1 for segment in segments)
+    for segment in segments:
+        assert segment.calls_below_again == any(entry.name == "tool_dispatch" for entry in segment.entries)
+        assert chain.elements[chain.elements.index(segment) + 1 :] == chain.below(segment.name).elements
+    for upper, lower in zip(chain.elements, chain.elements[1:], strict=False):
+        if placement == "fused" and isinstance(upper, PlannedSegment) and isinstance(lower, PlannedSegment):
+            assert {"persist"} & {upper.entries[-1].name, lower.entries[0].name}

@@ -1,0 +1,62 @@
+"""Filters that gateway files of tests may name: the built-in names and a guard, without what they do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from attache_filters.sdk import (
+    Below,
+    Event,
+    FilterConfig,
+    HttpBelow,
+    HttpFilter,
+    HttpRequest,
+    HttpResponse,
+    TurnFilter,
+    TurnRequest,
+)
+from attache_filters.sdk.registry import FilterClass
+
+
+class LoopConfig(FilterConfig):
+    max_rounds: int = 10
+
+
+class GuardConfig(FilterConfig):
+    words: tuple[str, ...] = ()
+
+
+class PassingFilter(TurnFilter[FilterConfig]):
+    def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        return below(turn)
+
+
+class LoopingFilter(TurnFilter[LoopConfig]):
+    config_type = LoopConfig
+    calls_below_again = True
+
+    def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        return below(turn)
+
+
+class GuardFilter(TurnFilter[GuardConfig]):
+    config_type = GuardConfig
+
+    def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        return below(turn)
+
+
+class ResourcesFilter(HttpFilter[FilterConfig]):
+    async def __call__(self, request: HttpRequest, below: HttpBelow) -> HttpResponse:
+        return await below(request)
+
+
+FILTERS: Mapping[str, FilterClass] = {
+    "validate": PassingFilter,
+    "persist": PassingFilter,
+    "rehydrate": PassingFilter,
+    "tool_dispatch": LoopingFilter,
+    "upstream_round": PassingFilter,
+    "resources": ResourcesFilter,
+    "guard": GuardFilter,
+}
