@@ -136,8 +136,9 @@ def _circuit_breakers(limit: int) -> CircuitBreakers:
 
 
 def _health_check() -> HealthCheck:
+    """A dead worker fails it at once; a busy one may take its time."""
     return HealthCheck(
-        timeout=seconds(1),
+        timeout=seconds(10),
         interval=seconds(1),
         unhealthy_interval=seconds(0.2),
         no_traffic_interval=seconds(0.2),

@@ -1,0 +1,97 @@
+"""One worker process: the filters of all segments behind an ext_proc server on a Unix socket of its own.
+
+`python -m attache_envoy.run.worker --gateway RESOLVED.json --run-dir DIRECTORY --index NUMBER --grace-s SECONDS`.
+Started and watched by the supervisor. Workers share nothing but the store. The directory says which sockets there
+are; SIGTERM lets streams under way end within the grace period.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import uvloop
+
+from attache_core.storage import open_store
+from attache_core.tools.mcp.servers import open_mcp_servers
+from attache_envoy.compile.plan import plan
+from attache_envoy.compile.sockets import Sockets
+from attache_envoy.gateway import Gateway
+from attache_envoy.run.log import configure_logs
+from attache_filters.extproc.loop_client import LoopClient
+from attache_filters.extproc.segment import Segment
+from attache_filters.extproc.server import running_server
+from attache_filters.sdk.filter import Services
+from attache_filters.sdk.registry import load_filters
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerArguments:
+    """The command line of a worker; see the module docstring."""
+
+    gateway: Path
+    run_dir: Path
+    index: int
+    grace_s: float
+
+
+async def run_worker(arguments: WorkerArguments) -> None:
+    """Serve until SIGTERM."""
+    structlog.contextvars.bind_contextvars(worker=arguments.index)
+    gateway = Gateway.model_validate_json(arguments.gateway.read_bytes())
+    sockets = Sockets(arguments.run_dir)
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    async with _open_segments(gateway, sockets) as segments:
+        address = f"unix:{sockets.worker(arguments.index)}"
+        async with running_server(address, segments, grace_s=arguments.grace_s):
+            # What exists now lives as long as the process: no collection need look at it again, the last one included.
+            gc.freeze()
+            log.debug("worker serves", segments=list(segments))
+            await stopped.wait()
+
+
+@asynccontextmanager
+async def _open_segments(gateway: Gateway, sockets: Sockets) -> AsyncIterator[dict[str, Segment]]:
+    classes = load_filters()
+    async with AsyncExitStack() as stack:
+        services = Services(
+            store=await stack.enter_async_context(open_store(gateway.storage)),
+            mcp=await stack.enter_async_context(open_mcp_servers(gateway.mcp)),
+        )
+        segments = {}
+        for planned in plan(gateway, filters=classes).segments:
+            filters = tuple(classes[entry.name](entry.config, services) for entry in planned.entries)
+            for each in filters:
+                await each.open()
+                stack.push_async_callback(each.close)
+            loop = None
+            if planned.calls_below_again:
+                loop = LoopClient(str(sockets.loop(planned.name)))
+                stack.push_async_callback(loop.close)
+            segments[planned.name] = Segment(planned.name, filters, loop, gateway.limits.max_request_bytes)
+        yield segments
+
+
+def parse_arguments(arguments: list[str] | None = None) -> WorkerArguments:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="attache_envoy.run.worker")
+    parser.add_argument("--gateway", type=Path, required=True)
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--index", type=int, required=True)
+    parser.add_argument("--grace-s", type=float, required=True)
+    return WorkerArguments(**vars(parser.parse_args(arguments)))
+
+
+if __name__ == "__main__":
+    configure_logs()
+    uvloop.run(run_worker(parse_arguments()))

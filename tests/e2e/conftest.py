@@ -1,0 +1,41 @@
+"""The same tests for split and fused placement, JSON and SSE."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from e2e.stage import Stage, open_stage
+
+PLACEMENTS = ("split", "fused")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "/e2e/" in item.path.as_posix():
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="session", params=PLACEMENTS)
+def placement(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["json", "sse"])
+def stream(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_stage(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    async with open_stage(placement, tmp_path_factory.mktemp(placement)) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Stage:
+    """A running gateway, shared by the tests of one placement; its model's script is the test's own."""
+    shared_stage.model.play()
+    return shared_stage

@@ -1,0 +1,185 @@
+"""A whole gateway on a stage: real Envoy, real workers, a scripted model server, an MCP server made with the SDK."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from attache_core.events.event import TERMINAL_TYPES, Event
+from attache_core.events.sse import SseDecoder
+from attache_core.json_codec import Json, decode
+from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
+from attache_core.testing.model_script import Reply
+from attache_core.testing.model_server import ModelServer, ReceivedRequest, running_model_server
+from attache_envoy.gateway import Gateway, parse_gateway
+from attache_envoy.run.settings import RunSettings
+from attache_envoy.run.supervisor import RunningGateway, running_gateway
+
+WAIT_S = 5.0
+Script = Sequence[Reply] | Callable[[ReceivedRequest], Reply]
+
+
+@dataclass
+class Playbill:
+    """What the model says next, and what it was asked since."""
+
+    server: ModelServer | None = None
+    script: Script = ()
+    _played: int = 0
+    _before: int = 0
+
+    def play(self, *script: Reply) -> None:
+        """Answer the next requests with these replies, in order; one too many is answered 500."""
+        self.set(script)
+
+    def set(self, script: Script) -> None:
+        assert self.server is not None
+        self.script, self._played = script, 0
+        self._before = self.server.request_count
+        self.server.requests.clear()
+
+    def answer(self, request: ReceivedRequest) -> Reply:
+        if callable(self.script):
+            return self.script(request)
+        self._played += 1
+        return self.script[self._played - 1]
+
+    @property
+    def asked(self) -> list[Json]:
+        """The bodies that reached the model server since the script was set."""
+        assert self.server is not None
+        return [request.body for request in self.server.requests]
+
+    @property
+    def requests(self) -> list[ReceivedRequest]:
+        assert self.server is not None
+        return self.server.requests
+
+    async def wait_until_asked(self, count: int = 1) -> None:
+        assert self.server is not None
+        await self.server.wait_for_requests(self._before + count)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a client got."""
+
+    status: int
+    headers: httpx.Headers
+    events: list[Json]
+    """The decoded events of a stream; none for a JSON answer."""
+    body: Json
+    """The JSON body, or the `response` of a stream's terminal event."""
+
+    @property
+    def decoded(self) -> list[Event]:
+        return [Event(event["type"], event) for event in self.events]
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    @property
+    def text(self) -> str:
+        return "".join(
+            part["text"] for item in self.body["output"] if item["type"] == "message" for part in item["content"]
+        )
+
+    @property
+    def item_types(self) -> list[str]:
+        return [item["type"] for item in self.body["output"]]
+
+
+@dataclass
+class Stage:
+    """A running gateway and what stands around it."""
+
+    placement: str
+    gateway: RunningGateway
+    model: Playbill
+    mcp: RunningMcpServer
+    client: httpx.AsyncClient
+    storage: Path
+    settings: Gateway = field(repr=False)
+
+    async def ask(self, *, stream: bool = False, **body: Any) -> Answered:
+        """One turn; `model` is filled in."""
+        request = {"model": "attache-demo", **body, **({"stream": True} if stream else {})}
+        return await self.post(request)
+
+    async def post(self, body: Json | bytes, headers: dict[str, str] | None = None) -> Answered:
+        sent = {"content": body} if isinstance(body, bytes) else {"json": body}
+        given = {"content-type": "application/json", **(headers or {})}
+        response = await self.client.post("/v1/responses", headers=given, **sent)  # type: ignore[arg-type]  # by name
+        return answered(response)
+
+    async def get(self, path: str) -> httpx.Response:
+        return await self.client.get(path)
+
+    def mcp_tool(self, label: str = "demo", **fields: Any) -> Json:
+        return {
+            "type": "mcp",
+            "server_label": label,
+            "server_url": self.mcp.url,
+            "require_approval": "never",
+            **fields,
+        }
+
+    async def stat(self, name: str) -> int:
+        """The value of one of Envoy's counters or gauges."""
+        (value,) = (await self.gateway.admin.stats(f"^{re.escape(name)}$")).values()
+        return value
+
+
+def answered(response: httpx.Response) -> Answered:
+    if not response.headers["content-type"].startswith("text/event-stream"):
+        return Answered(response.status_code, response.headers, [], response.json())
+    events = decode_events(response.content)
+    terminal = [event["response"] for event in events if event["type"] in TERMINAL_TYPES]
+    assert len(terminal) == 1, [event["type"] for event in events]
+    return Answered(response.status_code, response.headers, events, terminal[0])
+
+
+def decode_events(data: bytes) -> list[Json]:
+    decoder = SseDecoder()
+    frames = decoder.feed(data)
+    decoder.close()
+    events = [decode(frame.data) for frame in frames]
+    assert [frame.event for frame in frames] == [event["type"] for event in events]
+    return events
+
+
+@asynccontextmanager
+async def open_stage(
+    placement: str, folder: Path, *, gateway_yaml: str = "", workers: int = 1, run: RunSettings | None = None
+) -> AsyncIterator[Stage]:
+    """Start everything; stop everything."""
+    storage = folder / "attache.db"
+    playbill = Playbill()
+    async with AsyncExitStack() as stack:
+        playbill.server = await stack.enter_async_context(running_model_server(playbill.answer))
+        mcp = await stack.enter_async_context(running_mcp_server())
+        text = (
+            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: sqlite:///{storage}\n"
+            f"upstream: {playbill.server.url}\n{gateway_yaml}"
+        )
+        settings = parse_gateway(text, "stage.yaml")
+        gateway = await stack.enter_async_context(running_gateway(settings, run))
+        client = await stack.enter_async_context(httpx.AsyncClient(base_url=gateway.url, timeout=4 * WAIT_S))
+        yield Stage(placement, gateway, playbill, mcp, client, storage, settings)
+
+
+def python_path_with(folder: Path) -> str:
+    """PYTHONPATH with one more folder in front, for worker processes."""
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+PYTHON = sys.executable

@@ -1,0 +1,25 @@
+"""The directory of a running gateway."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from attache_envoy.run.run_dir import private_run_dir
+
+
+def test_it_is_private_and_gone_with_its_content_afterwards() -> None:
+    with private_run_dir() as run_dir:
+        assert run_dir.stat().st_mode & 0o777 == 0o700
+        (run_dir / "file").touch()
+    assert not run_dir.exists()
+
+
+def test_with_a_long_temporary_directory_it_is_short_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 20)))
+    with private_run_dir() as run_dir:
+        assert run_dir.parent == Path("/tmp")
