@@ -12,8 +12,10 @@ import httpx
 import psutil
 import pytest
 from core.events.canonical_stream import check_stream
-from e2e.stage import WAIT_S, Stage, open_stage
+from e2e.stage import WAIT_S, Stage, decode_events, open_stage
 
+from attache_core.events.event import Event
+from attache_core.json_codec import Json
 from attache_core.testing.model_script import (
     call,
     dies_after,
@@ -23,6 +25,7 @@ from attache_core.testing.model_script import (
     text,
 )
 from attache_core.testing.model_server import running_model_server
+from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import parse_gateway
 from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.supervisor import running_gateway
@@ -76,19 +79,35 @@ async def test_client_that_leaves_while_a_tool_runs_ends_the_call(stage: Stage, 
     assert rows(stage) == before
 
 
-@pytest.mark.parametrize("reply", [dies_after(4), ends_without_terminal(text("never ends"))], ids=["dies", "just ends"])
-async def test_model_that_dies_midstream_is_a_failed_response_that_cannot_be_continued(
-    stage: Stage, reply: object
-) -> None:
-    stage.model.play(reply)  # type: ignore[arg-type]  # parametrised
+async def test_model_that_dies_midstream_is_a_failed_response_that_cannot_be_continued(stage: Stage) -> None:
+    stage.model.play(stalls_after(5, text("This will never be said whole.")))
+    body = {"model": "m", "input": "Hi", "stream": True}
+
+    async with stage.client.stream("POST", "/v1/responses", json=body) as response, asyncio.timeout(WAIT_S):
+        chunks = response.aiter_bytes()
+        received = await anext(chunks)
+        assert stage.model.server is not None
+        await stage.model.server.disconnect_all()
+        received += b"".join([chunk async for chunk in chunks])
+
+    await check_failed(stage, decode_events(received))
+
+
+async def test_stream_that_just_ends_is_a_failed_response_that_cannot_be_continued(stage: Stage) -> None:
+    stage.model.play(ends_without_terminal(text("Nobody says that this is all.")))
 
     answer = await stage.ask(input="Hi", stream=True)
 
-    check_stream(answer.decoded)
-    assert (answer.types[-1], answer.body["status"]) == ("response.failed", "failed")
-    assert answer.body["error"]["code"]
-    assert (await stage.get(f"/v1/responses/{answer.body['id']}")).json() == answer.body
-    refused = await stage.ask(input="Go on", previous_response_id=answer.body["id"])
+    await check_failed(stage, answer.events)
+
+
+async def check_failed(stage: Stage, events: list[Json]) -> None:
+    check_stream([Event(event["type"], event) for event in events])
+    failed = events[-1]["response"]
+    assert (events[-1]["type"], failed["status"]) == ("response.failed", "failed")
+    assert failed["error"]["code"]
+    assert (await stage.get(f"/v1/responses/{failed['id']}")).json() == failed
+    refused = await stage.ask(input="Go on", previous_response_id=failed["id"])
     assert (refused.status, refused.body["error"]["param"]) == (400, "previous_response_id")
     assert len(stage.model.asked) == 1
 
@@ -152,18 +171,25 @@ async def test_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(stage: 
 
 
 async def test_killed_worker_fails_its_turn_and_the_next_one_succeeds(placement: str, tmp_path: Path) -> None:
-    async with open_stage(placement, tmp_path) as stage:
-        stage.model.set(
-            lambda request: stalls_after(2, text("never")) if "stall" in str(request.body) else text("Fine.")
-        )
+    async with open_stage(placement, tmp_path, workers=2) as stage:
+        stage.model.set(lambda asked: stalls_after(2, text("no")) if "stall" in str(asked.body) else text("Fine."))
         async with asyncio.TaskGroup() as tasks:
             broken = tasks.create_task(outcome(stage, "stall"))
             await stage.model.wait_until_asked()
-            (pid,) = stage.gateway.workers.pids
-            os.kill(pid, signal.SIGKILL)
+            os.kill(await a_worker_of_the_turn(stage), signal.SIGKILL)
 
         assert broken.result() != "response.completed"
         assert (await stage.ask(input="Hi")).text == "Fine."
+
+
+async def a_worker_of_the_turn(stage: Stage) -> int:
+    """A process that holds a stream of the only turn there is."""
+    sockets = Sockets(stage.gateway.run_dir)
+    transport = httpx.AsyncHTTPTransport(uds=str(sockets.admin))
+    async with httpx.AsyncClient(transport=transport, base_url="http://envoy") as admin:
+        clusters = (await admin.get("/clusters")).text
+    active = [clusters.partition(f"{sockets.worker(i)}::rq_active::")[2].partition("\n")[0] for i in range(2)]
+    return stage.gateway.workers.pids[next(i for i, count in enumerate(active) if int(count) > 0)]
 
 
 async def outcome(stage: Stage, said: str) -> object:

@@ -46,6 +46,9 @@ from attache_filters.sdk.http import HttpRequest, HttpResponse
 MAX_WHOLE_REPLY_BYTES = 1 << 20
 """A reply of a filter's own up to this length goes out in one message; a longer one is streamed."""
 
+MAX_DROPPED_BYTES = 64 << 20
+"""So much of a request over the limit is read before it is answered 413 without waiting for its end."""
+
 
 class ResponseBrokenError(Exception):
     """A response failed after it began and cannot be ended properly: the client must see it break off."""
@@ -119,14 +122,12 @@ class SegmentHost:
         match event:
             case RequestHeaders():
                 self._head = event
-                self._count(_declared_bytes(event))
-                self._request_bytes = 0
             case RequestBody(data):
-                self._count(len(data))
-                if not self._refused:
-                    self._chunks.append(data)
+                self._take_request_body(data)
             case RequestEnd():
-                if self._head is not None and not self._refused:
+                if self._is_too_large:
+                    self._refuse()
+                elif self._head is not None:
                     self._chain = tasks.create_task(self._run_chain(self._head))
             case ResponseHeaders():
                 self._take_response(event, tasks)
@@ -135,15 +136,28 @@ class SegmentHost:
             case ResponseEnd():
                 self._response_body.end()
 
-    def _count(self, more_bytes: int) -> None:
-        """Refuse a request that is too long as soon as that is known; the rest of its body is dropped as it comes."""
-        self._request_bytes += more_bytes
-        if self._refused or self._request_bytes <= self._segment.max_request_bytes:
+    @property
+    def _is_too_large(self) -> bool:
+        return self._request_bytes > self._segment.max_request_bytes
+
+    def _take_request_body(self, data: bytes) -> None:
+        """Keep a body up to the limit; read a longer one to its end all the same, and drop it.
+
+        A client that is still sending when the answer comes would meet a closed connection and never read the answer.
+        """
+        self._request_bytes += len(data)
+        if not self._is_too_large:
+            self._chunks.append(data)
             return
-        self._refused = True
         self._chunks.clear()
-        error = request_too_large(self._segment.max_request_bytes)
-        self._outbox.reply(error.http_status, {"content-type": JSON_TYPE}, json_codec.encode(error_body(error)))
+        if self._request_bytes > self._segment.max_request_bytes + MAX_DROPPED_BYTES:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        if not self._refused:
+            self._refused = True
+            error = request_too_large(self._segment.max_request_bytes)
+            self._outbox.reply(error.http_status, {"content-type": JSON_TYPE}, json_codec.encode(error_body(error)))
 
     def _take_response(self, head: ResponseHeaders, tasks: asyncio.TaskGroup) -> None:
         """Give the response to the filter that waits below; one that nobody asked for walks through unchanged."""
@@ -254,7 +268,3 @@ class SegmentHost:
 class _StreamOverError(Exception):
     """Ends the task group of a stream that ended before its answer did."""
 
-
-def _declared_bytes(head: RequestHeaders) -> int:
-    declared = head.headers.get("content-length", "")
-    return int(declared) if declared.isdecimal() else 0

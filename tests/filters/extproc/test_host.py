@@ -14,6 +14,7 @@ from attache_core.events.event import Event
 from attache_core.events.sse import encode_event
 from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
+from attache_filters.extproc import host
 from attache_filters.extproc.host import ResponseBrokenError, SegmentHost
 from attache_filters.extproc.loop_client import LoopClient
 from attache_filters.extproc.session import LocalProtocolError, RemoteProtocolError
@@ -259,17 +260,21 @@ TOO_LARGE = immediate(
 )
 
 
-async def test_declared_length_over_the_limit_is_refused_before_the_body() -> None:
-    async with hosted(segment(http_filter(pass_http), max_request_bytes=10)) as gateway:
-        gateway.says(envoy.request_headers({"content-length": "11"}))
-        assert await gateway.gets(1) == [TOO_LARGE]
-
-
 @pytest.mark.parametrize("cut", [1, 4, 11])
-async def test_body_over_the_limit_is_refused_however_it_is_cut(cut: int) -> None:
+async def test_body_over_the_limit_is_refused_once_it_has_been_read_whole(cut: int) -> None:
     async with hosted(segment(http_filter(pass_http), max_request_bytes=10)) as gateway:
         body = [envoy.request_body(b"x" * cut) for _ in range(-(-11 // cut))]
-        gateway.says(envoy.request_headers(), *body)
+        gateway.says(envoy.request_headers({"content-length": "11"}), *body)
+        assert gateway.sent == []
+        gateway.says(envoy.request_body(b"y" * 100), envoy.request_body(b"", end=True))
+        assert await gateway.gets(1) == [TOO_LARGE]
+    assert len(gateway.sent) == 1
+
+
+async def test_body_far_over_the_limit_is_refused_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "MAX_DROPPED_BYTES", 100)
+    async with hosted(segment(http_filter(pass_http), max_request_bytes=10)) as gateway:
+        gateway.says(envoy.request_headers(), envoy.request_body(b"x" * 111))
         assert await gateway.gets(1) == [TOO_LARGE]
         gateway.says(envoy.request_body(b"y" * 100), envoy.request_body(b"", end=True))
     assert len(gateway.sent) == 1
