@@ -36,7 +36,7 @@ class AttacheError(Exception):
     default_status = 500
     default_type = SERVER_ERROR
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the fields of the error object, all by name
         self,
         message: str,
         *,

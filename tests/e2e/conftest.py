@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+
 from e2e.stage import Stage, open_stage
 
 PLACEMENTS = ("split", "fused")

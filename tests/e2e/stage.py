@@ -15,7 +15,7 @@ import httpx
 
 from attache_core.events.event import TERMINAL_TYPES, Event
 from attache_core.events.sse import SseDecoder
-from attache_core.json_codec import Json, decode
+from attache_core.json_codec import Json, decode, encode
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
 from attache_core.testing.model_script import Reply
 from attache_core.testing.model_server import ModelServer, ReceivedRequest, running_model_server
@@ -116,10 +116,9 @@ class Stage:
         return await self.post(request)
 
     async def post(self, body: Json | bytes, headers: dict[str, str] | None = None) -> Answered:
-        sent = {"content": body} if isinstance(body, bytes) else {"json": body}
+        content = body if isinstance(body, bytes) else encode(body)
         given = {"content-type": "application/json", **(headers or {})}
-        response = await self.client.post("/v1/responses", headers=given, **sent)  # type: ignore[arg-type]  # by name
-        return answered(response)
+        return answered(await self.client.post("/v1/responses", headers=given, content=content))
 
     async def get(self, path: str) -> httpx.Response:
         return await self.client.get(path)

@@ -10,9 +10,6 @@ from pathlib import Path
 
 import httpx
 import psutil
-import pytest
-from core.events.canonical_stream import check_stream
-from e2e.stage import WAIT_S, Stage, decode_events, open_stage
 
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
@@ -26,9 +23,11 @@ from attache_core.testing.model_script import (
 )
 from attache_core.testing.model_server import running_model_server
 from attache_envoy.compile.sockets import Sockets
-from attache_envoy.gateway import parse_gateway
+from attache_envoy.gateway import default_gateway, with_options
 from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.supervisor import running_gateway
+from core.events.canonical_stream import check_stream
+from e2e.stage import WAIT_S, Stage, decode_events, open_stage
 
 
 def rows(stage: Stage) -> int:
@@ -39,11 +38,10 @@ def rows(stage: Stage) -> int:
 
 async def leave_when(stage: Stage, body: dict[str, object], leave: asyncio.Event) -> None:
     """A client that hangs up once `leave` is set."""
-    async with httpx.AsyncClient(base_url=stage.gateway.url, timeout=None) as client:  # noqa: S113 - it hangs up itself
-        async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(client.post("/v1/responses", json={"model": "m", **body}))
-            await leave.wait()
-            asking.cancel()
+    async with httpx.AsyncClient(base_url=stage.gateway.url, timeout=None) as client, asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(client.post("/v1/responses", json={"model": "m", **body}))
+        await leave.wait()
+        asking.cancel()
 
 
 async def test_client_that_leaves_while_the_model_streams_ends_the_upstream_request(stage: Stage, stream: bool) -> None:
@@ -133,7 +131,7 @@ async def test_streaming_client_gets_response_created_before_a_tool_server_is_as
         writer.close()
 
     listener = await asyncio.start_server(slow_server, "127.0.0.1", 0)
-    url = "http://127.0.0.1:%d/mcp" % listener.sockets[0].getsockname()[1]
+    url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
     stage.model.play(text("Without tools, then."))
     body = {"model": "m", "input": "Hi", "stream": True, "tools": [stage.mcp_tool("slow", server_url=url)]}
     async with listener, stage.client.stream("POST", "/v1/responses", json=body) as response, asyncio.timeout(WAIT_S):
@@ -219,7 +217,7 @@ async def test_without_processors_the_client_gets_5xx_and_the_upstream_sees_noth
 async def gone(pid: int) -> None:
     """Wait until a killed process has been reaped."""
     async with asyncio.timeout(WAIT_S):
-        while psutil.pid_exists(pid):
+        while psutil.pid_exists(pid):  # noqa: ASYNC110 - the process is another's child: nobody tells us
             await asyncio.sleep(0.01)
 
 
@@ -228,9 +226,11 @@ async def test_gateway_in_front_of_an_upstream_that_is_down_answers_in_the_apis_
 ) -> None:
     async with running_model_server() as server:
         url = server.url
-    text_of_file = f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: 1\nstorage: sqlite:///{tmp_path}/a.db\nupstream: {url}\n"
+    settings = with_options(
+        default_gateway(url), listen="127.0.0.1:0", placement=placement, storage=f"sqlite:///{tmp_path}/a.db"
+    )
     async with (
-        running_gateway(parse_gateway(text_of_file, "down.yaml"), until="listening") as gateway,
+        running_gateway(settings, until="listening") as gateway,
         httpx.AsyncClient(base_url=gateway.url) as client,
     ):
         answer = await client.post("/v1/responses", json={"model": "m", "input": "Hi", "stream": stream})

@@ -8,10 +8,10 @@ from typing import Any
 import openai
 import pytest
 import pytest_asyncio
-from e2e.stage import WAIT_S, Stage
 from pydantic import BaseModel
 
 from attache_core.testing.model_script import call, function_calls, http_error, text
+from e2e.stage import WAIT_S, Stage
 
 FORECAST: Any = {
     "type": "function",

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
-from e2e.conftest import PLACEMENTS
-from e2e.stage import Stage, open_stage
 
 from attache_core.json_codec import Json
-from attache_core.testing.model_script import Reply, call, function_calls, reasoning_then, says, stream_error, text
+from attache_core.testing.model_script import Reply, call, reasoning_then, says, stream_error, text
+from e2e.conftest import PLACEMENTS
+from e2e.stage import Stage, open_stage
 
 SCRIPTS: dict[str, tuple[Reply, ...]] = {
     "text": (text("Hello there."),),
@@ -21,6 +22,7 @@ SCRIPTS: dict[str, tuple[Reply, ...]] = {
     "failure": (stream_error("Out of memory."),),
 }
 
+BOTH = pytest.mark.placements("split", "fused")
 FORECAST = {"type": "function", "name": "get_forecast", "parameters": {"type": "object", "properties": {}}}
 
 
@@ -33,6 +35,7 @@ async def both(tmp_path_factory: Any) -> AsyncIterator[list[Stage]]:
         yield [one, other]
 
 
+@BOTH
 async def test_both_placements_give_the_same_decoded_events(both: list[Stage]) -> None:
     for name, script in SCRIPTS.items():
         seen = []
@@ -43,6 +46,7 @@ async def test_both_placements_give_the_same_decoded_events(both: list[Stage]) -
         assert seen[0] == seen[1], name
 
 
+@BOTH
 async def test_both_placements_give_the_same_json(both: list[Stage]) -> None:
     for name, script in list(SCRIPTS.items())[:-1]:
         seen = []
@@ -53,6 +57,7 @@ async def test_both_placements_give_the_same_json(both: list[Stage]) -> None:
         assert seen[0] == seen[1], name
 
 
+@BOTH
 async def test_split_has_one_ext_proc_for_each_hosted_filter_and_fused_has_one(both: list[Stage]) -> None:
     for stage in both:
         filters = await ext_proc_filters(stage, "gateway")
@@ -100,6 +105,7 @@ def comparable(events: list[Json]) -> Any:
     return plain(events)
 
 
+@pytest.mark.placements("split")  # in fused placement, too, this chain has several ext_proc filters
 async def test_native_filter_and_foreign_ext_proc_may_stand_between_hosted_ones(placement: str, tmp_path: Path) -> None:
     async with open_stage(placement, tmp_path, gateway_yaml=NATIVE_IN_BETWEEN) as stage:
         stage.model.play(text("Hello."), text("Hello again."))

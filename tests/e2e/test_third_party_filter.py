@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from e2e.stage import PYTHON, Stage, open_stage, python_path_with
 
 from attache_core.testing.model_script import call, function_calls, text
+from e2e.stage import PYTHON, Stage, open_stage, python_path_with
 
 PACKAGE = Path(__file__).parents[2] / "examples" / "acme-guardrail"
 
@@ -21,7 +21,7 @@ def installed_package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     """The package, installed as anybody would, into a folder that is then on the path of this and the workers."""
     target = tmp_path_factory.mktemp("site")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--target", str(target)]
-    subprocess.run([PYTHON, "-m", "pip", "install", *options, str(PACKAGE)], check=True)  # noqa: S603 - our own package
+    subprocess.run([PYTHON, "-m", "pip", "install", *options, str(PACKAGE)], check=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", python_path_with(target))
         patch.syspath_prepend(str(target))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from attache_core.testing.model_script import call, function_calls, incomplete, reasoning_then, says, text, thinks
 from core.events.canonical_stream import check_stream
 from e2e.stage import Answered, Stage
-
-from attache_core.testing.model_script import call, function_calls, incomplete, reasoning_then, says, text, thinks
 
 WEATHER = {
     "type": "function",

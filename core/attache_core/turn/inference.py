@@ -25,7 +25,7 @@ class _Answer:
 
 @asynccontextmanager
 async def open_inference(base_url: str) -> AsyncIterator[Send]:
-    """A `Send` to the server at `base_url` (without `/v1`). Answers that are not read to their end are closed with it."""
+    """A `Send` to the server at `base_url` (without `/v1`); answers not read to their end are closed with it."""
     timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
     unread: set[httpx.Response] = set()
 

@@ -40,9 +40,7 @@ class HttpResponse:
     @classmethod
     def of_json(cls, status: int, value: object, headers: Mapping[str, str] | None = None) -> HttpResponse:
         """A JSON response with a known body."""
-        return cls(
-            status, {"content-type": "application/json", **(headers or {})}, one_chunk(json_codec.encode(value))
-        )
+        return cls(status, {"content-type": "application/json", **(headers or {})}, one_chunk(json_codec.encode(value)))
 
 
 HttpBelow = Callable[[HttpRequest], Awaitable[HttpResponse]]

@@ -35,5 +35,7 @@ def _load(entry: EntryPoint) -> FilterClass:
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"Filter {entry.name!r} ({entry.value}) cannot be loaded: {error}.") from error
     if not (isinstance(loaded, type) and issubclass(loaded, (TurnFilter, InferenceFilter, HttpFilter))):
-        raise ConfigError(f"Filter {entry.name!r} ({entry.value}) is not a TurnFilter, InferenceFilter or HttpFilter class.")
+        raise ConfigError(
+            f"Filter {entry.name!r} ({entry.value}) is not a TurnFilter, InferenceFilter or HttpFilter class."
+        )
     return loaded

@@ -10,13 +10,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]  # it has no stubs
+import psutil
 import pytest
 from sqlalchemy import Engine, event
 from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError, error_object
-from attache_core.storage import Store, StoreLimits, migrate, open_store
+from attache_core.storage import Store, StoreLimits
+from attache_core.storage.engine import open_store
+from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import stored_turn
 

@@ -7,6 +7,7 @@ import pytest
 
 from attache_core.errors import StoreError, UpstreamError
 from attache_core.events.event import Event, terminal_event
+from attache_core.json_codec import Json
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.turn.below import Below
 from attache_core.turn.persist import persist
@@ -15,7 +16,7 @@ from attache_core.types.turn import DEFAULT_TENANT, TurnRequest
 
 def answering(status: str = "completed") -> Below:
     async def below(turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        response = {"id": turn.facts.response_id, "status": status, "created_at": 0, "output": []}
+        response: Json = {"id": turn.facts.response_id, "status": status, "created_at": 0, "output": []}
         yield Event("response.created", {"type": "response.created", "response": response})
         yield terminal_event(response, 1)
 
@@ -88,8 +89,9 @@ async def test_failed_turn_is_stored_as_failed_and_told_even_when_the_store_fail
 
 async def test_turn_that_is_refused_below_leaves_nothing() -> None:
     async def refusing(turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        raise UpstreamError("down")
-        yield  # an async generator
+        if turn.body["input"]:
+            raise UpstreamError("down")
+        yield terminal_event({})
 
     store = WatchedStore()
     with pytest.raises(UpstreamError):

@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 
-import envoy
+from attache_envoy.run.envoy_binary import find_envoy
 
 START_TIMEOUT_S = 5.0
 POLL_S = 0.02
@@ -67,7 +67,7 @@ def running_envoy(chains: Mapping[str, Sequence[str]]) -> Iterator[RealEnvoy]:
         config.write_text(json.dumps(_bootstrap(folder, chains)))
         log = (folder / "log").open("wb")
         arguments = ["-c", str(config), "--concurrency", "1", "--log-level", "warning", "--disable-hot-restart"]
-        process = subprocess.Popen([_binary(), *arguments], stdout=log, stderr=log)
+        process = subprocess.Popen([find_envoy(), *arguments], stdout=log, stderr=log)
         try:
             _wait_until_ready(folder, process)
             yield RealEnvoy(folder)
@@ -75,10 +75,6 @@ def running_envoy(chains: Mapping[str, Sequence[str]]) -> Iterator[RealEnvoy]:
             process.terminate()
             process.wait(5)
             log.close()
-
-
-def _binary() -> str:
-    return str(Path(envoy.__file__).parent / "_bin" / "envoy")
 
 
 def _wait_until_ready(folder: Path, process: subprocess.Popen[bytes]) -> None:

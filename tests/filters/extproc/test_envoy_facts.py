@@ -27,6 +27,8 @@ from filters.extproc.real_envoy import RealEnvoy
 from filters.extproc.upstream import Answer, Answerer, Received, Upstream, running_upstream
 
 URL = "http://gateway/v1/responses"
+CHAINED = pytest.mark.placements("split")
+"""Several ext_proc filters in one chain, which is what split placement makes."""
 EVENTS = text_events("hello")
 SSE = b"".join(encode_event(event) for event in EVENTS)
 
@@ -98,7 +100,7 @@ async def test_response_without_a_body_gets_one(real_envoy: RealEnvoy) -> None:
     assert response.json()["error"]["message"] == "The request failed with HTTP status 401."
 
 
-@pytest.mark.parametrize("listener", ["one", "two"])
+@pytest.mark.parametrize("listener", ["one", pytest.param("two", marks=CHAINED)])
 async def test_trailers_of_both_directions_go_through(real_envoy: RealEnvoy, listener: str) -> None:
     async def with_trailers(_: Received, answer: Answerer) -> None:
         await answer.start(200, {"transfer-encoding": "chunked", "trailer": "x-sum"})
@@ -182,7 +184,7 @@ async def created_first(turn: TurnRequest, below: Below) -> AsyncIterator[Event]
             yield event
 
 
-@pytest.mark.parametrize("listener", ["one", "two"])
+@pytest.mark.parametrize("listener", ["one", pytest.param("two", marks=CHAINED)])
 async def test_filter_that_yields_before_it_calls_below_streams_at_once(real_envoy: RealEnvoy, listener: str) -> None:
     reached = asyncio.Event()
     seen_by_client = asyncio.Event()
@@ -211,6 +213,7 @@ async def test_filter_that_yields_before_it_calls_below_streams_at_once(real_env
     assert len(upstream.received) == 1
 
 
+@CHAINED
 async def test_reply_of_a_later_filter_passes_the_filters_before_it(real_envoy: RealEnvoy) -> None:
     statuses: list[int] = []
 
@@ -229,6 +232,7 @@ async def test_reply_of_a_later_filter_passes_the_filters_before_it(real_envoy: 
     assert upstream.received == []
 
 
+@CHAINED
 async def test_streamed_reply_passes_filters_that_never_saw_the_request(real_envoy: RealEnvoy) -> None:
     async def stream(_: HttpRequest, __: HttpBelow) -> HttpResponse:
         return HttpResponse(200, {"content-type": "text/event-stream"}, one_chunk(b"data: 1\n\n"))
@@ -391,7 +395,7 @@ SIZES = [1, 100, 6_000, 64_000, 130_000, 1_000_000, 2_000_000, 0]
 CONNECTIONS = 32
 
 
-@pytest.mark.parametrize("listener", ["one", "two", "four", "five"])
+@pytest.mark.parametrize("listener", ["one", *(pytest.param(name, marks=CHAINED) for name in ("two", "four", "five"))])
 async def test_bodies_are_intact_through_chained_filters(real_envoy: RealEnvoy, listener: str) -> None:
     passing = segment(http_filter(pass_http))
     segments = dict.fromkeys("abcde", passing)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -19,8 +20,8 @@ SEGMENTS = {"s": segment(http_filter(pass_http))}
 FOR_S = (("x-attache-segment", "s"),)
 
 
-def open_stream(channel: grpc.aio.Channel) -> grpc.aio.StreamStreamCall:
-    call = channel.stream_stream(
+def open_stream(channel: grpc.aio.Channel) -> Any:
+    call: Any = channel.stream_stream(
         f"/{SERVICE}/Process",
         request_serializer=pb.ProcessingRequest.SerializeToString,
         response_deserializer=pb.ProcessingResponse.FromString,
@@ -29,7 +30,8 @@ def open_stream(channel: grpc.aio.Channel) -> grpc.aio.StreamStreamCall:
 
 
 async def health_of(channel: grpc.aio.Channel, service: str) -> int:
-    status = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=service))
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    status = await stub.Check(health_pb2.HealthCheckRequest(service=service))
     return int(status.status)
 
 
@@ -102,7 +104,8 @@ async def test_stop_lets_streams_under_way_end(tmp_path: Path) -> None:
         async with grpc.aio.insecure_channel(address) as channel:
             stream = open_stream(channel)
             await stream.write(envoy.get_request())
-            watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service=SERVICE))
+            stub: Any = health_pb2_grpc.HealthStub(channel)
+            watch = stub.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
             assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
             stop.set()
             assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
