@@ -47,17 +47,12 @@ class McpDeclaration:
     allowed: AllowedTools
 
 
-def function_tool(name: str, description: str | None, parameters: object, *, strict: bool | None) -> Json:
-    """A function as the Responses API declares it. The schema stays as it is, where it is one."""
+def function_tool(name: str, description: str | None, parameters: object) -> Json:
+    """A server's tool as a function of the Responses API. The schema stays as it is, where it is one."""
     schema = dict(parameters) if isinstance(parameters, Mapping) and parameters else _NO_PARAMETERS
     if schema.get("required", ()) is None:  # some servers write null for "nothing"; it is no JSON Schema
         schema = {key: value for key, value in schema.items() if key != "required"}
-    return {"type": "function", "name": name, "description": description, "parameters": schema, "strict": strict}
-
-
-def declared_function(tool: Json) -> Json:
-    """A client's own `function` entry in the one shape that the model's server gets."""
-    return function_tool(tool["name"], tool.get("description"), tool.get("parameters"), strict=tool.get("strict"))
+    return {"type": "function", "name": name, "description": description, "parameters": schema, "strict": False}
 
 
 def mcp_declarations(tools: Sequence[Json]) -> dict[int, McpDeclaration]:

@@ -15,7 +15,6 @@ from attache_core.json_codec import Json
 from attache_core.tools.call_errors import error_text
 from attache_core.tools.declarations import (
     McpDeclaration,
-    declared_function,
     function_tool,
     is_mcp,
     mcp_declarations,
@@ -61,8 +60,8 @@ class ToolRegistry:
     """The tools of one request.
 
     Attributes:
-        function_tools: what the model is told, `{type: "function", name, description, parameters, strict}` each, in the
-            order of the declarations and, within a server, in the server's order.
+        function_tools: what the model is told, in the order of the declarations and, within a server, in the server's
+            order: a client's own functions as they were declared, a server's tools as functions.
         listings: one for each MCP declaration, in their order.
         gateway_tools: the gateway-executed tools by the name that the model knows.
     """
@@ -194,12 +193,12 @@ def _registry(
     gateway_tools: dict[str, GatewayTool] = {}
     for index, declared in enumerate(tools):
         if index not in listings:
-            functions.append(declared_function(declared))
+            functions.append(declared)
             continue
         label = listings[index].server_label
         for tool in listings[index].tools:
             name = names[label, tool["name"]]
-            functions.append(function_tool(name, tool["description"], tool["input_schema"], strict=False))
+            functions.append(function_tool(name, tool["description"], tool["input_schema"]))
             gateway_tools[name] = McpTool(label, tool["name"], declarations[index].server, mcp)
     return ToolRegistry(tuple(functions), tuple(listings.values()), gateway_tools)
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator
 
 from attache_envoy.gateway.section import Section
-
-Dialect = Literal["auto", "openai", "vllm", "llama_cpp"]
 
 
 class Upstream(Section):
@@ -19,9 +16,6 @@ class Upstream(Section):
     url: str
     """Base URL, `http://` or `https://`. A trailing `/v1` means the same as none; any other path is kept as a prefix:
     with `https://host/openai`, requests for `/v1/responses` go to `/openai/v1/responses`."""
-
-    dialect: Dialect = "auto"
-    """How the server speaks the Responses API; `auto` reads every known dialect."""
 
     connect_timeout_s: float = Field(default=5.0, gt=0, le=300)
     """How long to wait for a connection, in seconds."""

@@ -41,7 +41,6 @@ def test_upstream_alone_is_a_complete_file() -> None:
         "upstreams": {
             "default": {
                 "url": URL,
-                "dialect": "auto",
                 "connect_timeout_s": 5.0,
                 "keepalive_s": 4.0,
                 "max_requests": 65_536,
@@ -166,7 +165,7 @@ def test_upstream_named_default_is_the_default_one() -> None:
 
 def test_options_replace_what_the_file_says() -> None:
     gateway = parsed(
-        "upstreams: {vllm: {url: http://h, dialect: vllm}, other: {url: http://o}}\nworkers: 7\n"
+        "upstreams: {vllm: {url: http://h, connect_timeout_s: 3}, other: {url: http://o}}\nworkers: 7\n"
         "limits: {max_streams: 9}"
     )
     changed = with_options(
@@ -178,7 +177,7 @@ def test_options_replace_what_the_file_says() -> None:
         storage="sqlite:///x.db",
     )
     assert changed == parsed(
-        "upstreams: {vllm: {url: http://new:1, dialect: vllm}, other: {url: http://o}}\nworkers: 1\n"
+        "upstreams: {vllm: {url: http://new:1, connect_timeout_s: 3}, other: {url: http://o}}\nworkers: 1\n"
         "limits: {max_streams: 9}\nlisten: 0.0.0.0:0\nplacement: split\nstorage: sqlite:///x.db"
     )
     assert with_options(gateway) == gateway

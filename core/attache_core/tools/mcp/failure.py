@@ -1,41 +1,14 @@
 """What can go wrong between the gateway and an MCP server, in our words and in the API's error shapes.
 
-The SDK raises its own errors, pydantic's, httpx2's and groups of all these; here each becomes an `McpServerError` whose
-text may be shown to clients and to the model: no library's words, no credential, no URL.
+No text here is a library's, a credential or a URL: all of it may be shown to clients and to the model. Unaware of the
+SDK; what that raises is mapped to these errors in `sdk_errors`.
 """
 
 from __future__ import annotations
 
-import logging
-
-import anyio
-from mcp import MCPError
-from pydantic import ValidationError
-
 from attache_core.errors import ToolError
 from attache_core.json_codec import Json
-from attache_core.tools.call_errors import (
-    CONNECTION_CLOSED,
-    INTERNAL_ERROR,
-    PARSE_ERROR,
-    REQUEST_TIMEOUT,
-    http_error,
-    protocol_error,
-)
-from attache_core.tools.mcp.server import Credentials
-
-SDK_ERRORS = (
-    MCPError,
-    ValidationError,
-    RuntimeError,
-    TimeoutError,
-    anyio.ClosedResourceError,
-    anyio.BrokenResourceError,
-)
-"""What a request of the SDK may raise."""
-
-_log = logging.getLogger(__name__)
-_MAX_MESSAGE_CHARS = 2000
+from attache_core.tools.call_errors import CONNECTION_CLOSED, http_error, protocol_error
 
 NOT_MCP = "The MCP server's answer is not valid MCP."
 CLOSED = "The MCP server closed the connection before it answered."
@@ -44,15 +17,6 @@ UNREACHABLE = "The MCP server cannot be reached."
 
 WIRE_FAILURE = -32_099
 """JSON-RPC code by which our transport tells of a failure of HTTP; never shown. `data` is the public error object."""
-
-_SDK_WORDS = {
-    "Connection closed": (CONNECTION_CLOSED, CLOSED),
-    "SSE stream": (CONNECTION_CLOSED, CLOSED),
-    "Failed to parse": (PARSE_ERROR, NOT_MCP),
-    "server answered a request with 202": (PARSE_ERROR, NOT_MCP),
-    "Request '": (REQUEST_TIMEOUT, TIMED_OUT),
-}
-"""How the SDK's own errors begin, and what they mean."""
 
 
 class McpServerError(ToolError):
@@ -80,43 +44,3 @@ def closed() -> Json:
 def http_failure(status: int) -> Json:
     """The error object for an HTTP answer that is no success."""
     return http_error(status, f"The MCP server answered with HTTP status {status}.")
-
-
-def failure_of(error: BaseException, credentials: Credentials) -> McpServerError:
-    """Map what the SDK raised. Of a group, the first error that is known counts."""
-    leaves = list(_leaves(error))
-    for leaf in leaves:
-        known = _known(leaf, credentials)
-        if known is not None:
-            return McpServerError(known)
-    _log.warning("A connection to an MCP server failed with %s.", ", ".join(type(leaf).__name__ for leaf in leaves))
-    return McpServerError(protocol_error(INTERNAL_ERROR, "The connection to the MCP server failed."))
-
-
-def _known(error: BaseException, credentials: Credentials) -> Json | None:
-    if isinstance(error, McpServerError):
-        return error.error
-    if isinstance(error, MCPError):
-        return _of_mcp_error(error, credentials)
-    if isinstance(error, TimeoutError):
-        return protocol_error(REQUEST_TIMEOUT, TIMED_OUT)
-    if isinstance(error, (anyio.ClosedResourceError, anyio.BrokenResourceError)):
-        return closed()
-    if isinstance(error, (ValidationError, RuntimeError)):
-        return protocol_error(PARSE_ERROR, NOT_MCP)
-    return None
-
-
-def _of_mcp_error(error: MCPError, credentials: Credentials) -> Json:
-    if error.code == WIRE_FAILURE and isinstance(error.data, dict):
-        return error.data
-    for words, (code, message) in _SDK_WORDS.items():
-        if error.message.startswith(words):
-            return protocol_error(code, message)
-    return protocol_error(error.code, credentials.redact(error.message)[:_MAX_MESSAGE_CHARS])
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
-    return [error]

@@ -10,20 +10,18 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-
-import httpx2
+from typing import TYPE_CHECKING
 
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import CONNECTION_CLOSED, protocol_error
 from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.failure import McpServerError
-from attache_core.tools.mcp.results import call_result
 from attache_core.tools.mcp.server import McpServer
-from attache_core.tools.mcp.session import McpSession
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.task_scope import TaskScope, task_scope
 
-__all__ = ["McpServers", "McpSettings", "open_mcp_servers"]
+if TYPE_CHECKING:
+    from attache_core.tools.mcp.session import McpSession, SessionMaker
 
 _TALKATIVE_LOGGERS = ("httpx2", "httpcore2", "mcp.client", "mcp.shared", "client")
 
@@ -34,8 +32,16 @@ class McpServers:
     def __init__(self, settings: McpSettings, tasks: TaskScope) -> None:
         self.settings = settings
         self._tasks = tasks
-        self._tls = httpx2.create_ssl_context()
         self._sessions: dict[str, McpSession] = {}
+        self._maker: SessionMaker | None = None
+        self._loading = asyncio.Lock()
+
+    async def load_client(self) -> None:
+        """Load what sessions are made with, the SDK and TLS's trust store, as the first use of a server does too.
+
+        It takes a second, in a thread, so that nobody but the caller waits for it.
+        """
+        await self._session_maker()
 
     def knows_tools(self, server: McpServer) -> bool:
         """Whether `list_tools` would answer without contacting the server."""
@@ -51,35 +57,35 @@ class McpServers:
             McpServerError: the server cannot be listed.
         """
         known = self._sessions.get(server.key)
-        with self._session(server) as session:
+        async with self._session(server) as session:
             try:
                 return await session.tools()
             except McpServerError:
                 if session is not known or session.usable:
                     raise
-        with self._session(server) as session:
+        async with self._session(server) as session:
             return await session.tools()
 
     async def call_tool(self, server: McpServer, name: str, arguments: Json) -> CallResult:
         """Call a tool of the server, at most once. A failure is a result; cancelling the caller cancels the call."""
         try:
-            with self._session(server) as session:
-                result = await session.call(name, arguments)
+            async with self._session(server) as session:
+                return await session.call(name, arguments)
         except McpServerError as error:
             return CallResult(None, error.error)
-        return call_result(result, self.settings.max_output_bytes)
 
     def close(self) -> None:
         """Let all sessions end; whoever opened this waits for them."""
         for session in self._sessions.values():
             session.close()
 
-    @contextmanager
-    def _session(self, server: McpServer) -> Iterator[McpSession]:
+    @asynccontextmanager
+    async def _session(self, server: McpServer) -> AsyncIterator[McpSession]:
         """The session with a server, opened if there is none that can be used, kept open as long as it is used."""
+        new_session = await self._session_maker()
         session = self._sessions.get(server.key)
         if session is None or not session.usable:
-            session = self._open(server)
+            session = self._open(server, new_session)
         session.users += 1
         try:
             yield session
@@ -88,16 +94,22 @@ class McpServers:
             if session.users == 0:
                 self._release(server.key, session)
 
-    def _open(self, server: McpServer) -> McpSession:
+    def _open(self, server: McpServer, new_session: SessionMaker) -> McpSession:
         replaced = self._sessions.pop(server.key, None)
         if replaced is not None and replaced.users == 0:
             replaced.close()
         if len(self._sessions) >= self.settings.max_sessions:
             self._make_room()
-        session = McpSession(server, self.settings, self._tls)
+        session = new_session(server)
         self._sessions[server.key] = session
         self._tasks.start(session.own(lambda: self._drop(server.key, session)))
         return session
+
+    async def _session_maker(self) -> SessionMaker:
+        async with self._loading:
+            if self._maker is None:
+                self._maker = await asyncio.to_thread(_load_session_maker, self.settings)
+            return self._maker
 
     def _make_room(self) -> None:
         idle = [(session.idle_since, key) for key, session in self._sessions.items() if session.users == 0]
@@ -132,6 +144,13 @@ class McpServers:
     def _drop(self, key: str, session: McpSession) -> None:
         if self._sessions.get(key) is session:
             del self._sessions[key]
+
+
+def _load_session_maker(settings: McpSettings) -> SessionMaker:
+    # Imported here because of what it costs: a process starts without the SDK, and many never need it.
+    from attache_core.tools.mcp.session import session_maker  # noqa: PLC0415
+
+    return session_maker(settings)
 
 
 @asynccontextmanager

@@ -13,8 +13,10 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
+import httpx2
 from mcp import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
@@ -32,9 +34,11 @@ from pydantic import TypeAdapter
 
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import INTERNAL_ERROR, protocol_error
+from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.addresses import resolve
-from attache_core.tools.mcp.failure import SDK_ERRORS, McpServerError, closed, failure_of
-from attache_core.tools.mcp.results import listed_tool
+from attache_core.tools.mcp.failure import McpServerError, closed
+from attache_core.tools.mcp.results import call_result, listed_tool
+from attache_core.tools.mcp.sdk_errors import SDK_ERRORS, failure_of
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.mcp.wire import ServerWire, open_client
@@ -128,7 +132,7 @@ class McpSession:
             self._tools = tools
             return tools
 
-    async def call(self, name: str, arguments: Json) -> CallToolResult:
+    async def call(self, name: str, arguments: Json) -> CallResult:
         """Call a tool, once: a request that may have been sent is never sent again.
 
         Raises:
@@ -140,7 +144,7 @@ class McpSession:
         if isinstance(result, InputRequiredResult):
             message = "The tool asks for input from a user, which the gateway cannot give."
             raise McpServerError(protocol_error(INTERNAL_ERROR, message))
-        return result
+        return call_result(result, self._settings.max_output_bytes)
 
     @asynccontextmanager
     async def _sdk(self) -> AsyncIterator[Client]:
@@ -207,6 +211,14 @@ class McpSession:
     def _forget_tools(self) -> None:
         self._tools = None
         self._tools_expire_at = 0.0
+
+
+SessionMaker = Callable[[McpServer], McpSession]
+
+
+def session_maker(settings: McpSettings) -> SessionMaker:
+    """What makes sessions with these settings. They share the trust store of TLS, which is read here, once."""
+    return partial(McpSession, settings=settings, tls=httpx2.create_ssl_context())
 
 
 def _first_of_each_name(tools: Sequence[Json]) -> tuple[Json, ...]:
