@@ -6,6 +6,7 @@ For tests, and for embedding: the same functions that the built-in filters call,
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from attache_core.events.dialects import DialectName
@@ -39,14 +40,16 @@ async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, No
         AttacheError: before the first event.
     """
 
-    async def inference(turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        async for event in run_round(turn, engine.send, dialect=engine.dialect, limits=engine.round):
-            yield event
+    def inference(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        return run_round(turn, engine.send, dialect=engine.dialect, limits=engine.round)
 
-    async def tool_loop(turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        async for event in run_tool_loop(await rehydrate(turn, engine.store), inference, engine.mcp, engine.loop):
-            yield event
+    async def conversation(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        whole = await rehydrate(turn, engine.store)
+        async with aclosing(run_tool_loop(whole, inference, engine.mcp, engine.loop)) as events:
+            async for event in events:
+                yield event
 
     validate_create(turn.body)
-    async for event in persist(turn, tool_loop, engine.store):
-        yield event
+    async with aclosing(persist(turn, conversation, engine.store)) as events:
+        async for event in events:
+            yield event

@@ -11,17 +11,15 @@ input and the response's `output` alone.
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from attache_core.errors import AttacheError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.dialects import CanonicalReader
 from attache_core.events.event import Event
-from attache_core.events.model_events import Finished, ModelEvent, Started
-from attache_core.events.sequencer import Sequencer
+from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.registry import (
@@ -34,12 +32,12 @@ from attache_core.tools.registry import (
 )
 from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
 from attache_core.turn.below import Below
+from attache_core.turn.call_budget import CallBudget
+from attache_core.turn.client_stream import ClientStream
 from attache_core.turn.mcp_items import call_begun, call_ended, listing_events
-from attache_core.turn.round_view import HeldCall, RoundView
-from attache_core.types.ids import item_id, new_id
-from attache_core.types.response import new_response
+from attache_core.turn.round_view import HeldItem, RoundView
+from attache_core.types.ids import new_id
 from attache_core.types.turn import TurnRequest, input_items
-from attache_core.types.usage import add_usage
 
 OUT_OF_ROUNDS = "max_messages"
 """`incomplete_details.reason` of a response whose model still called tools in its last allowed round: the one of the
@@ -53,15 +51,21 @@ class LoopLimits:
     Attributes:
         max_rounds: inference rounds of one turn; after the last one the response is `incomplete`.
         max_round_bytes: what is kept of one round's answer.
+        max_calls: gateway-executed calls of one turn; the request's `max_tool_calls` may ask for fewer.
+        max_output_bytes: what the results of these calls may take together.
         calls: bounds of the gateway-executed calls of one round.
     """
 
     max_rounds: int = 10
     max_round_bytes: int = 16 * 1024 * 1024
+    max_calls: int = 128
+    max_output_bytes: int = 8 * 1024 * 1024
     calls: CallLimits = field(default_factory=CallLimits)
 
 
-async def run_tool_loop(turn: TurnRequest, below: Below, mcp: McpServers, limits: LoopLimits) -> AsyncIterator[Event]:
+async def run_tool_loop(
+    turn: TurnRequest, below: Below, mcp: McpServers, limits: LoopLimits
+) -> AsyncGenerator[Event, None]:
     """Answer one turn.
 
     Yields the canonical events of the whole turn; only the terminal one when the turn is not streamed. A streaming
@@ -73,14 +77,15 @@ async def run_tool_loop(turn: TurnRequest, below: Below, mcp: McpServers, limits
     """
     turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
     tools: Sequence[Json] = turn.body.get("tools") or ()
-    client = _ClientStream(turn)
+    client = ClientStream(turn)
     try:
         if turn.stream and needs_discovery(tools, mcp):
             for event in client.start():
                 yield event
-        loop = _ToolLoop(turn, await build_registry(tools, mcp), client, limits)
-        async for event in loop.run(below):
-            yield event
+        registry = await build_registry(tools, mcp)
+        async with aclosing(_run_rounds(turn, below, registry, client, limits)) as events:
+            async for event in events:
+                yield event
     except AttacheError as error:
         if not client.released:
             raise
@@ -88,133 +93,110 @@ async def run_tool_loop(turn: TurnRequest, below: Below, mcp: McpServers, limits
             yield event
 
 
-class _ClientStream:
-    """The sequencer of a turn, and what of it is released to this client."""
-
-    def __init__(self, turn: TurnRequest) -> None:
-        response_id = turn.facts.response_id or new_id("resp")
-        response = new_response(turn.body, response_id=response_id, created_at=int(time.time()))
-        self._sequencer = Sequencer(response, make_id=item_id)
-        self._streams = turn.stream
-        self.released = False
-
-    @property
-    def output(self) -> Sequence[Json]:
-        """The finished items of the response, over all rounds."""
-        output: Sequence[Json] = self._sequencer.response["output"]
-        return output
-
-    def start(self) -> list[Event]:
-        return self._release(self._sequencer.start())
-
-    def show(self, said: Iterable[ModelEvent]) -> list[Event]:
-        return self._release([event for one in said for event in self._sequencer.emit(one)])
-
-    def finish(self, finished: Finished) -> list[Event]:
-        return self._release(self._sequencer.finish(finished, completed_at=int(time.time())))
-
-    def fail(self, error: AttacheError) -> list[Event]:
-        return self._release(self._sequencer.fail(error))
-
-    def _release(self, events: list[Event]) -> list[Event]:
-        released = events if self._streams else [event for event in events if event.is_terminal]
-        self.released = self.released or bool(released)
-        return released
+async def _run_rounds(
+    turn: TurnRequest, below: Below, registry: ToolRegistry, client: ClientStream, limits: LoopLimits
+) -> AsyncGenerator[Event, None]:
+    """Run rounds until the model is done, the client must act, or the rounds are used up."""
+    given = input_items(turn.body)
+    budget = _budget(turn, limits)
+    for shown in client.owe(_unlisted(registry.listings, given)):
+        yield shown
+    for number in range(limits.max_rounds):
+        asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
+        round_ = _Round(RoundView(registry.gateway_tools), client, limits.max_round_bytes)
+        async with aclosing(below(asked)) as events:
+            async for event in events:
+                for shown in round_.feed(event):
+                    yield shown
+        finished = round_.finish()
+        client.add_usage(finished.usage)
+        async with aclosing(_release_held(round_.view, finished, client, budget, limits.calls)) as events:
+            async for shown in events:
+                yield shown
+        if finished.status != "completed" or round_.view.client_called or not round_.view.calls:
+            for shown in client.finish(finished):
+                yield shown
+            return
+    for shown in client.finish(Finished("incomplete", incomplete_details={"reason": OUT_OF_ROUNDS})):
+        yield shown
 
 
-class _ToolLoop:
-    """The rounds of one turn."""
+class _Round:
+    """From one round's canonical events to what of them the client is shown at once."""
 
-    def __init__(self, turn: TurnRequest, registry: ToolRegistry, client: _ClientStream, limits: LoopLimits) -> None:
-        self._turn = turn
-        self._registry = registry
+    def __init__(self, view: RoundView, client: ClientStream, max_bytes: int) -> None:
+        self.view = view
         self._client = client
-        self._limits = limits
-        self._given = input_items(turn.body)
-        self._unlisted = _unlisted(registry.listings, self._given)
-        self._usage: Json | None = None
+        self._reader = CanonicalReader()
+        self._accumulator = Accumulator(max_bytes=max_bytes)
 
-    async def run(self, below: Below) -> AsyncIterator[Event]:
-        """Run rounds until the model is done, the client must act, or the rounds are used up."""
-        for number in range(self._limits.max_rounds):
-            view = RoundView(self._registry.gateway_tools)
-            async for event in self._ask_model(below, self._round_turn(first=number == 0), view):
-                yield event
-            assert view.finished is not None
-            self._usage = add_usage(self._usage, view.finished.usage)
-            may_run = view.finished.status == "completed"
-            async for event in self._release_held(view, run_calls=may_run):
-                yield event
-            if not may_run or view.client_called or not view.calls:
-                for event in self._client.finish(replace(view.finished, usage=self._usage)):
-                    yield event
-                return
-        out_of_rounds = Finished("incomplete", usage=self._usage, incomplete_details={"reason": OUT_OF_ROUNDS})
-        for event in self._client.finish(out_of_rounds):
-            yield event
+    def feed(self, event: Event) -> list[Event]:
+        shown: list[Event] = []
+        for said in self._reader.read(event.data):
+            shown += self._show(self._accumulator.feed(said))
+        return shown
 
-    async def _ask_model(self, below: Below, turn: TurnRequest, view: RoundView) -> AsyncIterator[Event]:
-        async for said in _strict_events(below, turn, self._limits.max_round_bytes):
-            if self._unlisted and not isinstance(said, Started):
-                for event in self._client.show(self._unlisted):
-                    yield event
-                self._unlisted = ()
-            if view.feed(said):
-                for event in self._client.show((said,)):
-                    yield event
+    def finish(self) -> Finished:
+        """How the round ended; below always says."""
+        self._show(self._accumulator.close())
+        assert self.view.finished is not None
+        return self.view.finished
 
-    async def _release_held(self, view: RoundView, *, run_calls: bool) -> AsyncIterator[Event]:
-        """Show what a round held back, in the model's order, running its gateway calls all at once meanwhile.
-
-        The calls of a round that was cut off or failed are not run and not shown.
-        """
-        calls = [GatewayCall(held.tool, held.arguments) for held in view.calls] if run_calls else []
-        async with scheduled(calls, self._limits.calls) as results:
-            pending = iter(results)
-            for held in view.held:
-                if not isinstance(held, HeldCall):
-                    for event in self._client.show(held.events):
-                        yield event
-                elif run_calls:
-                    for event in self._client.show(call_begun(held)):
-                        yield event
-                    for event in self._client.show(call_ended(held, await next(pending))):
-                        yield event
-
-    def _round_turn(self, *, first: bool) -> TurnRequest:
-        """The turn as the model is to see it in its next round."""
-        registry, body = self._registry, self._turn.body
-        changes: Json = {}
-        if not (first and isinstance(body["input"], str)):
-            changes["input"] = model_input([*self._given, *self._client.output], registry)
-        if not registry.function_tools:
-            return self._turn.without("tools", "tool_choice").with_body(**changes)
-        changes["tools"] = list(registry.function_tools)
-        if body.get("tool_choice") is not None:
-            choice = model_tool_choice(body["tool_choice"], registry)
-            changes["tool_choice"] = choice if first else _fulfilled(choice)
-        return self._turn.with_body(**changes)
+    def _show(self, said: Iterable[ModelEvent]) -> list[Event]:
+        return self._client.show(event for event in said if self.view.feed(event))
 
 
-async def _strict_events(below: Below, turn: TurnRequest, max_bytes: int) -> AsyncIterator[ModelEvent]:
-    """What the model says in one round; the last event is `Finished`."""
-    reader, accumulator = CanonicalReader(), Accumulator(max_bytes=max_bytes)
-    async with aclosing(below(turn)) as events:
-        async for event in events:
-            for said in reader.read(event.data):
-                for strict in accumulator.feed(said):
-                    yield strict
-    for strict in accumulator.close():
-        yield strict
+async def _release_held(
+    view: RoundView, finished: Finished, client: ClientStream, budget: CallBudget, limits: CallLimits
+) -> AsyncGenerator[Event, None]:
+    """Show what a round held back, in the model's order, running its gateway calls all at once meanwhile.
+
+    The calls of a round that was cut off or failed are neither run nor shown.
+    """
+    runs = finished.status == "completed"
+    calls = [GatewayCall(budget.admit(held.tool), held.arguments) for held in view.calls] if runs else []
+    async with scheduled(calls, limits) as results:
+        pending = iter(results)
+        for held in view.held:
+            if isinstance(held, HeldItem):
+                for shown in client.show(held.events):
+                    yield shown
+            elif runs:
+                for shown in client.show(call_begun(held)):
+                    yield shown
+                result = budget.charge(await next(pending))
+                for shown in client.show(call_ended(held, result)):
+                    yield shown
 
 
-def _unlisted(listings: Sequence[McpListing], history: Sequence[Json]) -> Sequence[ModelEvent]:
-    """The public life of the tool lists that this conversation has not seen yet."""
-    listed = {item.get("server_label") for item in history if item.get("type") == "mcp_list_tools"}
+def _budget(turn: TurnRequest, limits: LoopLimits) -> CallBudget:
+    wanted = turn.body.get("max_tool_calls")
+    max_calls = min(limits.max_calls, wanted) if isinstance(wanted, int) else limits.max_calls
+    return CallBudget(max_calls=max_calls, max_output_bytes=limits.max_output_bytes)
+
+
+def _round_turn(turn: TurnRequest, items: Sequence[Json], registry: ToolRegistry, *, first: bool) -> TurnRequest:
+    """The turn as the model is to see it in its next round."""
+    changes: Json = {}
+    if not (first and isinstance(turn.body.get("input"), str)):
+        changes["input"] = model_input(items, registry)
+    if not registry.function_tools:
+        return turn.without("tools", "tool_choice").with_body(**changes)
+    changes["tools"] = list(registry.function_tools)
+    if turn.body.get("tool_choice") is not None:
+        choice = model_tool_choice(turn.body["tool_choice"], registry)
+        changes["tool_choice"] = choice if first else _fulfilled(choice)
+    return turn.with_body(**changes)
+
+
+def _unlisted(listings: Sequence[McpListing], history: Sequence[Json]) -> list[ModelEvent]:
+    """The public life of the tool lists that this conversation has not seen yet, as they are now."""
+    known = [item for item in history if item.get("type") == "mcp_list_tools" and not item.get("error")]
+    seen = {item.get("server_label"): item.get("tools") for item in known}
     return [
         event
         for listing in listings
-        if listing.server_label not in listed
+        if listing.error is not None or seen.get(listing.server_label) != list(listing.tools)
         for event in listing_events(f"mcp_list_tools.{listing.server_label}", listing)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import structlog
@@ -18,7 +18,7 @@ from attache_core.types.turn import TurnRequest, input_items
 _log = structlog.get_logger(__name__)
 
 
-async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncIterator[Event]:
+async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncGenerator[Event, None]:
     """Run the turn below under an id of ours and write it in one transaction before its terminal event is released.
 
     Nothing is written when the client goes away, when the turn is refused or fails before its first event, or with
@@ -46,12 +46,9 @@ async def _write(turn: TurnRequest, response: Json, store: Store) -> None:
 
 def stored_input(body: Json) -> list[Json]:
     """The items that the client sent in this turn, each with an id; ids that the client gave are kept."""
-    return [
-        item if item.get("id") else {"id": item_id(item.get("type") or "message"), **_typed(item)}
-        for item in input_items(body)
-    ]
+    return [_identified(item) for item in input_items(body)]
 
 
-def _typed(item: Json) -> Json:
-    named = {"type": "message", **item}
-    return {name: value for name, value in named.items() if name != "id"}
+def _identified(item: Json) -> Json:
+    typed = {"type": "message", **item}
+    return {**typed, "id": typed.get("id") or item_id(typed["type"])}

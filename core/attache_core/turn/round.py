@@ -7,8 +7,10 @@ answered and whether or not it streamed.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,14 +24,12 @@ from attache_core.events.sequencer import Sequencer
 from attache_core.events.sse import SseDecoder
 from attache_core.json_codec import Json
 from attache_core.types.ids import item_id, new_id
+from attache_core.types.items import ORCHESTRATION_ITEMS
 from attache_core.types.response import new_response
 from attache_core.types.turn import TurnRequest
 
-STATE_FIELDS = ("previous_response_id", "conversation", "background", "context_management")
+STATE_FIELDS = ("previous_response_id", "background", "max_tool_calls")
 """What a stateless server must not be asked for: the gateway has answered it already."""
-
-ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
-"""Items that only orchestration sees; no inference server knows them."""
 
 MAX_ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer is read; the rest cannot matter."""
@@ -57,15 +57,17 @@ class RoundLimits:
     Attributes:
         max_event_bytes: one server-sent event of the inference server.
         max_response_bytes: one JSON answer, or all that is kept of a stream.
+        error_body_timeout_s: how long the body of an error may take; what came by then is what counts.
     """
 
     max_event_bytes: int = 16 * 1024 * 1024
     max_response_bytes: int = 16 * 1024 * 1024
+    error_body_timeout_s: float = 5.0
 
 
 async def run_round(
     turn: TurnRequest, send: Send, *, dialect: DialectName = "auto", limits: RoundLimits | None = None
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """Ask the inference server once.
 
     Yields canonical events that end with one terminal event; only that one when the turn is not streamed.
@@ -78,7 +80,10 @@ async def run_round(
     reader = _AnswerReader(turn, dialect_for(dialect), limits)
     answer = await send(model_request(turn))
     if answer.status >= 400:
-        raise reader.dialect.error(answer.status, answer.headers, await _read_error_body(answer.body))
+        body = await _read_error_body(answer.body, limits.error_body_timeout_s)
+        raise reader.dialect.error(answer.status, answer.headers, body)
+    if answer.headers.get("content-encoding", "identity") != "identity":
+        raise _no_answer("an answer in a content coding that it was not asked for")
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         async for chunk in answer.body:
             for event in reader.feed(chunk):
@@ -96,7 +101,8 @@ def model_request(turn: TurnRequest) -> TurnRequest:
     """The turn as a stateless server may see it: nothing of ours in it, and nothing to be kept there.
 
     Raises:
-        ClientError: it continues a stored response, and no filter above has loaded the history.
+        ClientError: it continues a stored response, and no filter above has loaded the history; or it declares a tool
+            that no filter above runs, whose credentials are none of the server's business.
     """
     if turn.body.get("previous_response_id") is not None and turn.facts.history_items is None:
         raise ClientError(
@@ -104,6 +110,11 @@ def model_request(turn: TurnRequest) -> TurnRequest:
             param="previous_response_id",
             code="unsupported_parameter",
         )
+    for index, tool in enumerate(turn.body.get("tools") or ()):
+        if tool.get("type") == "mcp":
+            raise ClientError(
+                "This endpoint runs no MCP tools.", param=f"tools[{index}].type", code="unsupported_value"
+            )
     items = turn.body.get("input")
     if isinstance(items, list):
         items = [item for item in items if item.get("type") not in ORCHESTRATION_ITEMS]
@@ -130,9 +141,9 @@ class _AnswerReader:
         """The events that these bytes of a stream complete."""
         shown: list[Event] = []
         for frame in self._decoder.feed(chunk):
-            if frame.data == b"[DONE]" or self.ended:
-                continue
-            for said in self.dialect.read(_json_object(frame.data)):
+            if self.ended:
+                break
+            for said in self.dialect.read_data(frame.data):
                 shown += self._show(self._accumulator.feed(said))
         return shown
 
@@ -172,10 +183,14 @@ def _json_object(data: bytes) -> Json:
     try:
         value = json_codec.decode(data)
     except ValueError as error:
-        raise UpstreamError("The inference server sent what is not JSON.", code="bad_upstream_response") from error
+        raise _no_answer("what is not JSON") from error
     if not isinstance(value, dict):
-        raise UpstreamError("The inference server sent what is not a JSON object.", code="bad_upstream_response")
+        raise _no_answer("what is not a JSON object")
     return value
+
+
+def _no_answer(what: str) -> UpstreamError:
+    return UpstreamError(f"The inference server sent {what}.", code="bad_upstream_response")
 
 
 async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
@@ -189,10 +204,12 @@ async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
     return b"".join(chunks)
 
 
-async def _read_error_body(body: AsyncIterator[bytes]) -> bytes:
+async def _read_error_body(body: AsyncIterator[bytes], timeout_s: float) -> bytes:
     read = b""
-    async for chunk in body:
-        read += chunk
-        if len(read) >= MAX_ERROR_BODY_BYTES:
-            break
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            async for chunk in body:
+                read += chunk
+                if len(read) >= MAX_ERROR_BODY_BYTES:
+                    break
     return read[:MAX_ERROR_BODY_BYTES]

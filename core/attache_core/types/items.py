@@ -199,7 +199,6 @@ ITEM_TYPES = (
     "apply_patch_call_output",
     "tool_search_call",
     "tool_search_output",
-    "additional_tools",
     "configuration_update",
     "mcp_approval_request",
     "compaction",
@@ -209,8 +208,12 @@ ITEM_TYPES = (
 )
 """Every item type that `input` may hold."""
 
+ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
+"""Items that only orchestration sees; no inference server knows them."""
+
 _UNSUPPORTED = {
     "item_reference": "Send the item itself, or continue from it with 'previous_response_id'.",
+    "additional_tools": "Declare the tools in 'tools'.",
     "mcp_approval_response": "MCP tools run without approval, with 'require_approval' set to 'never'.",
 }
 

@@ -1,9 +1,9 @@
 """The create request of `POST /v1/responses`: from bytes to JSON, and whether that is a request we can answer.
 
 Knows the parameters of the API; is unaware of state, tools at work and inference servers. Invariants: the body is never
-changed, so parameters that are not modelled here (`prompt`, `context_management`, an inference server's own) go on as
-they came; a parameter that the gateway would not honour is refused, not ignored. Fields are declared in the order in
-which OpenAI's API reports what is wrong with them. Source: API reference, "Create a model response".
+changed, so parameters that are not modelled here (an inference server's own, new ones of the API) go on as they came; a
+parameter that the gateway would not honour is refused, not ignored. Fields are declared in the order in which OpenAI's
+API reports what is wrong with them. Source: API reference, "Create a model response".
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def validate_create(body: Json) -> None:
     Raises:
         ClientError: 400 with `param` and `code` for the first thing that is wrong.
     """
-    _refuse_chat_parameters(body)
-    if "model" in body and "input" not in body and body.get("prompt") is None:
+    _refuse_parameters(body)
+    if "model" in body and "input" not in body:
         raise ClientError("Missing required parameter: 'input'.", code="missing_required_parameter", param="input")
     check(CreateRequest, body)
-    if not any(body.get(name) for name in ("input", "previous_response_id", "prompt")):
+    if not any(body.get(name) for name in ("input", "previous_response_id")):
         message = "One of 'input' or 'previous_response_id' must be provided."
         raise ClientError(message, code="missing_required_parameter")
     require_declared(body.get("tool_choice"), body.get("tools"))
@@ -96,7 +96,19 @@ _MOVED = {
 """Parameters of the Chat Completions API, and where the Responses API has them."""
 
 
-def _refuse_chat_parameters(body: Json) -> None:
+_NOT_YET = {
+    "conversation": "Continue from a response by 'previous_response_id'.",
+    "prompt": "Send the text as 'instructions' and 'input'.",
+    "context_management": "Send what the model is to see.",
+}
+"""Parameters that this gateway would have to ignore, and what to do instead."""
+
+
+def _refuse_parameters(body: Json) -> None:
+    for name, instead in _NOT_YET.items():
+        if body.get(name) is not None:
+            message = f"Unsupported parameter: '{name}'. This gateway does not support it yet. {instead}"
+            raise ClientError(message, code="unsupported_parameter", param=name)
     for name, successor in _MOVED.items():
         if name in body:
             message = (
@@ -133,11 +145,6 @@ def _refuse_background(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if value is not False:
         raise wrong_type("a boolean", value)
     return value
-
-
-def _refuse_conversation(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    message = "Conversations are not supported by this gateway yet: continue from a response by 'previous_response_id'."
-    raise refused("unsupported_parameter", f"Unsupported parameter: '{{param}}'. {message}")
 
 
 class TextFormat(Shape):
@@ -224,4 +231,3 @@ class CreateRequest(Shape):
         None
     )
     top_logprobs: Annotated[int, Field(ge=0, le=MAX_TOP_LOGPROBS)] | None = None
-    conversation: Annotated[Any, PlainValidator(_refuse_conversation)] | None = None

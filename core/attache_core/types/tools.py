@@ -155,16 +155,21 @@ def declared(tools: Sequence[Json], kind: str, key: str) -> list[str]:
 
 
 def public_tools(tools: Sequence[Json] | None) -> list[Json]:
-    """What a response object shows of the declarations of a valid request, in their order, defaults filled in.
+    """What a response object shows of the declarations of a request, in their order, defaults filled in.
 
     A function is shown as declared. Of an MCP server only the fields of the API are shown, `headers` always as null,
-    `authorization` not at all, and `server_url` without user, password, query and fragment.
+    `authorization` not at all, and `server_url` without user, password, query and fragment. Of a type that is not known
+    here nothing but its name is shown.
     """
-    return [_public_mcp(tool) if tool["type"] == "mcp" else _public_function(tool) for tool in tools or ()]
+    return [_public_tool(tool) for tool in tools or ()]
 
 
-def _public_function(tool: Json) -> Json:
-    shown = {"type": "function", "description": None, "name": tool["name"], "parameters": None, "strict": True}
+def _public_tool(tool: Json) -> Json:
+    if tool.get("type") == "mcp":
+        return _public_mcp(tool)
+    if tool.get("type") != "function":
+        return {"type": tool.get("type")}
+    shown = {"type": "function", "description": None, "name": None, "parameters": None, "strict": True}
     return {**shown, **tool}
 
 
@@ -175,8 +180,8 @@ def _public_mcp(tool: Json) -> Json:
         "headers": None,
         "require_approval": tool.get("require_approval"),
         "server_description": tool.get("server_description"),
-        "server_label": tool["server_label"],
-        "server_url": _public_url(tool["server_url"]),
+        "server_label": tool.get("server_label"),
+        "server_url": _public_url(str(tool.get("server_url") or "")),
     }
 
 

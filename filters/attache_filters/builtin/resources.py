@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from pydantic import Field
 
 from attache_core.errors import ClientError, UpstreamError
 from attache_core.types.turn import DEFAULT_TENANT
@@ -16,8 +19,15 @@ RESPONSE_ID = re.compile(r"resp_[A-Za-z0-9_-]{1,59}")
 MODELS_PATH = "/v1/models"
 
 
-class Resources(HttpFilter[FilterConfig]):
+class ResourcesConfig(FilterConfig):
+    ready_timeout_s: float = Field(default=5.0, gt=0, le=60)
+    """Seconds that the store and the inference server have to answer `GET /ready`."""
+
+
+class Resources(HttpFilter[ResourcesConfig]):
     """Answers `GET /v1/responses/{id}` from the store, and `GET /ready` from the store and the inference server."""
+
+    config_type = ResourcesConfig
 
     async def __call__(self, request: HttpRequest, below: HttpBelow) -> HttpResponse:
         path = urlsplit(request.path).path
@@ -45,16 +55,25 @@ class Resources(HttpFilter[FilterConfig]):
         return HttpResponse.of_json(200, response)
 
     async def _ready(self, request: HttpRequest, below: HttpBelow) -> HttpResponse:
-        """200 when a turn would succeed: the store answers, and so does the inference server."""
-        await self.services.store.check()
-        headers = {name: request.headers[name] for name in ("authorization", "host") if name in request.headers}
-        models = await below(HttpRequest("GET", MODELS_PATH, headers))
-        async for _ in models.body:
-            pass
-        if models.status >= 500:
-            raise UpstreamError(
-                f"The inference server answers {models.status} to GET {MODELS_PATH}.",
-                http_status=HTTPStatus.SERVICE_UNAVAILABLE,
-                code="upstream_unavailable",
-            )
+        """200 when a turn would succeed: the store answers, and so does the inference server, in time."""
+        try:
+            async with asyncio.timeout(self.config.ready_timeout_s):
+                await self.services.store.check()
+                status = await _models_status(request, below)
+        except TimeoutError as error:
+            raise _not_ready(f"Not everything answered within {self.config.ready_timeout_s:g} s.") from error
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise _not_ready(f"The inference server answers {status} to GET {MODELS_PATH}.")
         return HttpResponse.of_json(200, {"status": "ready"})
+
+
+async def _models_status(request: HttpRequest, below: HttpBelow) -> int:
+    headers = {name: request.headers[name] for name in ("authorization", "host") if name in request.headers}
+    models = await below(HttpRequest("GET", MODELS_PATH, headers))
+    async for _ in models.body:
+        pass
+    return models.status
+
+
+def _not_ready(message: str) -> UpstreamError:
+    return UpstreamError(message, http_status=HTTPStatus.SERVICE_UNAVAILABLE, code="upstream_unavailable")

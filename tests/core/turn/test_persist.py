@@ -103,6 +103,6 @@ async def test_client_that_leaves_leaves_nothing() -> None:
     store = WatchedStore()
     events = persist(turn(), answering(), store)
     assert (await anext(events)).type == "response.created"
-    await events.aclose()  # type: ignore[attr-defined]  # persist is an async generator
+    await events.aclose()
 
     assert store.saved == 0

@@ -237,14 +237,20 @@ NOT_SUPPORTED: list[tuple[Json, dict[str, Any]]] = [
         ),
     ),
     ({"background": "yes"}, wrong_type("background", "a boolean", "a string")),
-    (
-        {"conversation": "conv_1"},
-        refusal(
-            "unsupported_parameter",
-            "conversation",
-            "Unsupported parameter: 'conversation'. Conversations are not supported by this gateway yet: "
-            "continue from a response by 'previous_response_id'.",
-        ),
+    *(
+        (
+            {name: value},
+            refusal(
+                "unsupported_parameter",
+                name,
+                f"Unsupported parameter: '{name}'. This gateway does not support it yet. {instead}",
+            ),
+        )
+        for name, value, instead in (
+            ("conversation", "conv_1", "Continue from a response by 'previous_response_id'."),
+            ("prompt", {"id": "pmpt_1"}, "Send the text as 'instructions' and 'input'."),
+            ("context_management", [{"type": "compaction"}], "Send what the model is to see."),
+        )
     ),
 ]
 
@@ -260,7 +266,6 @@ def test_validate_create_with_a_wrong_field_answers_as_the_api_does(
 def test_validate_create_with_empty_input_needs_something_to_continue_from(empty: Any, answer: Answer) -> None:
     assert answer(input=empty) == EMPTY_INPUT
     assert answer(input=empty, previous_response_id="resp_1") is None
-    assert answer(input=..., prompt={"id": "pmpt_1"}) is None
 
 
 @pytest.mark.parametrize(
@@ -296,7 +301,7 @@ def test_validate_create_with_a_chat_parameter_names_the_right_one(
         {"text": {}, "reasoning": {}, "stream_options": {}, "tools": [], "include": []},
         {"reasoning": {"effort": "minimal", "summary": None, "of_tomorrow": 1}},
         {"background": False, "store": False, "stream": True, "service_tier": "flex"},
-        {"prompt": {"id": "pmpt_1"}, "context_management": [{"type": "compaction"}], "of_tomorrow": {"a": [1]}},
+        {"conversation": None, "prompt": None, "context_management": None, "of_tomorrow": {"a": [1]}},
         {"seed": 1, "stop": ["x"], "chat_template_kwargs": {"enable_thinking": False}},
         {"user": "\ud83d", "instructions": "\u0000", "\ud83d": 1},
     ],
