@@ -9,3 +9,9 @@ BAD_ANSWER: Final = "bad_upstream_response"
 
 OVER_LIMIT: Final = "upstream_limit"
 """It is larger than this gateway is set to take."""
+
+UNAVAILABLE: Final = "upstream_unavailable"
+"""There is none: the inference server is out of reach."""
+
+BROKE_OFF: Final = "upstream_broke_off"
+"""It ended before it was complete."""

@@ -10,6 +10,7 @@ import httpx
 
 from attache_core import json_codec
 from attache_core.errors import UpstreamError
+from attache_core.events.error_codes import BROKE_OFF, UNAVAILABLE
 from attache_core.turn.round import Send
 from attache_core.types.turn import TurnRequest
 
@@ -34,7 +35,7 @@ async def open_inference(base_url: str) -> AsyncIterator[Send]:
             async for chunk in response.aiter_bytes():
                 yield chunk
         except httpx.TransportError as error:
-            raise UpstreamError("The inference server broke off its answer.", code="upstream_broke_off") from error
+            raise UpstreamError("The inference server broke off its answer.", code=BROKE_OFF) from error
         finally:
             unread.discard(response)
             await response.aclose()
@@ -47,7 +48,8 @@ async def open_inference(base_url: str) -> AsyncIterator[Send]:
             try:
                 response = await client.send(request, stream=True)
             except httpx.TransportError as error:
-                raise UpstreamError("The inference server is out of reach.", code="upstream_unavailable") from error
+                message = "The inference server is out of reach."
+                raise UpstreamError(message, http_status=503, code=UNAVAILABLE) from error
             unread.add(response)
             return _Answer(response.status_code, dict(response.headers), chunks(response))
 

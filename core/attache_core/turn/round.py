@@ -18,6 +18,7 @@ from attache_core import json_codec
 from attache_core.errors import AttacheError, ClientError, UpstreamError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.dialects import Dialect, DialectName, dialect_for
+from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT
 from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.sequencer import Sequencer
@@ -190,7 +191,7 @@ def _json_object(data: bytes) -> Json:
 
 
 def _no_answer(what: str) -> UpstreamError:
-    return UpstreamError(f"The inference server sent {what}.", code="bad_upstream_response")
+    return UpstreamError(f"The inference server sent {what}.", code=BAD_ANSWER)
 
 
 async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
@@ -199,7 +200,7 @@ async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
     async for chunk in body:
         size += len(chunk)
         if size > limit:
-            raise UpstreamError(f"The inference server's answer is larger than {limit} bytes.", code="upstream_limit")
+            raise UpstreamError(f"The inference server's answer is larger than {limit} bytes.", code=OVER_LIMIT)
         chunks.append(chunk)
     return b"".join(chunks)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import structlog
 import uvloop
 
-from attache_core.storage import open_store
+from attache_core.storage.engine import open_store
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_envoy.compile.plan import plan
 from attache_envoy.compile.sockets import Sockets
@@ -51,23 +51,30 @@ async def run_worker(arguments: WorkerArguments) -> None:
     sockets = Sockets(arguments.run_dir)
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    async with _open_segments(gateway, sockets) as segments:
-        address = f"unix:{sockets.worker(arguments.index)}"
-        async with running_server(address, segments, grace_s=arguments.grace_s):
-            # What exists now lives as long as the process: no collection need look at it again, the last one included.
-            gc.freeze()
-            log.debug("worker serves", segments=list(segments))
-            await stopped.wait()
+    address = f"unix:{sockets.worker(arguments.index)}"
+    async with (
+        _open_services(gateway) as services,
+        _open_segments(gateway, services, sockets) as segments,
+        running_server(address, segments, grace_s=arguments.grace_s),
+    ):
+        log.debug("worker serves", segments=list(segments))
+        # Only a turn with MCP tools needs it, and would wait for it: no reason to serve the others later.
+        await services.mcp.load_client()
+        # What exists now lives as long as the process: no collection need look at it again, the last one included.
+        gc.freeze()
+        await stopped.wait()
 
 
 @asynccontextmanager
-async def _open_segments(gateway: Gateway, sockets: Sockets) -> AsyncIterator[dict[str, Segment]]:
-    classes = load_filters()
+async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
+    async with open_store(gateway.storage) as store, open_mcp_servers(gateway.mcp) as mcp:
+        yield Services(store, mcp)
+
+
+@asynccontextmanager
+async def _open_segments(gateway: Gateway, services: Services, sockets: Sockets) -> AsyncIterator[dict[str, Segment]]:
+    classes, limits = load_filters(), gateway.limits
     async with AsyncExitStack() as stack:
-        services = Services(
-            store=await stack.enter_async_context(open_store(gateway.storage)),
-            mcp=await stack.enter_async_context(open_mcp_servers(gateway.mcp)),
-        )
         segments = {}
         for planned in plan(gateway, filters=classes).segments:
             filters = tuple(classes[entry.name](entry.config, services) for entry in planned.entries)
@@ -78,7 +85,13 @@ async def _open_segments(gateway: Gateway, sockets: Sockets) -> AsyncIterator[di
             if planned.calls_below_again:
                 loop = LoopClient(str(sockets.loop(planned.name)))
                 stack.push_async_callback(loop.close)
-            segments[planned.name] = Segment(planned.name, filters, loop, gateway.limits.max_request_bytes)
+            segments[planned.name] = Segment(
+                planned.name,
+                filters,
+                loop,
+                max_request_bytes=limits.max_request_bytes if planned.is_first else limits.max_turn_bytes,
+                max_reply_bytes=limits.max_reply_bytes,
+            )
         yield segments
 
 

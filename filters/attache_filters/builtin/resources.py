@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pydantic import Field
 
 from attache_core.errors import ClientError, UpstreamError
+from attache_core.events.error_codes import UNAVAILABLE
 from attache_core.types.turn import DEFAULT_TENANT
 from attache_filters.sdk.filter import FilterConfig, HttpFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
@@ -76,4 +77,4 @@ async def _models_status(request: HttpRequest, below: HttpBelow) -> int:
 
 
 def _not_ready(message: str) -> UpstreamError:
-    return UpstreamError(message, http_status=HTTPStatus.SERVICE_UNAVAILABLE, code="upstream_unavailable")
+    return UpstreamError(message, http_status=HTTPStatus.SERVICE_UNAVAILABLE, code=UNAVAILABLE)

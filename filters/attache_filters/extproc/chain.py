@@ -18,7 +18,7 @@ from attache_core.events.event import Event
 from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
-from attache_filters.extproc.guard import as_attache_error, guarded, owned
+from attache_filters.extproc.guard import Check, as_attache_error, guarded, owned, unchecked
 from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, TurnFilter
@@ -33,12 +33,14 @@ class Chain:
 
     Attributes:
         bottom: sends a request to what is below them all.
+        check: whether a stream of events may go on; asked for every event that one filter takes from another.
         turn_bottom: the same for turns, where what is below is in this process; None means by way of `bottom`.
         scope: closed when the exchange is over; bodies that nobody read to their end are closed with it.
     """
 
     bottom: HttpBelow
     scope: AsyncExitStack
+    check: Check = unchecked
     turn_bottom: Below | None = None
 
     async def answer(self, filters: Filters, request: HttpRequest) -> HttpResponse:
@@ -72,12 +74,12 @@ class Chain:
             return partial(_guard_below, self.turn_bottom)
         match filters[0] if filters else None:
             case TurnFilter() as first:
-                return partial(_run, first, self.turns(filters[1:], method=method, path=path))
+                return partial(self._run, first, self.turns(filters[1:], method=method, path=path))
             case InferenceFilter() as first:
                 return partial(self._infer, first, filters[1:])
             case first:
                 name = type(first).__qualname__ if first else "below"
-                return lambda turn: guarded(name, lambda _: self._over_http(filters, turn, method, path))
+                return lambda turn: guarded(name, lambda _: self._over_http(filters, turn, method, path), self.check)
 
     def _infer(self, first: InferenceFilter[Any], rest: Filters, turn: TurnRequest) -> AsyncGenerator[Event, None]:
         """One round of an `InferenceFilter`; the response that it leaves unread is closed when it ends."""
@@ -92,7 +94,15 @@ class Chain:
 
             return first(turn, below)
 
-        return guarded(type(first).__qualname__, source)
+        return guarded(type(first).__qualname__, source, self.check)
+
+    def _run(self, turn_filter: TurnFilter[Any], below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        """One call of a filter; what it opened below and left open is closed when it ends."""
+        return guarded(
+            type(turn_filter).__qualname__,
+            lambda scope: turn_filter(turn, lambda below_turn: owned(scope, below(below_turn))),
+            self.check,
+        )
 
     async def _over_http(
         self, filters: Filters, turn: TurnRequest, method: str, path: str
@@ -102,14 +112,6 @@ class Chain:
             owned(scope, response.body)
             async for event in owned(scope, decode_answer(response)):
                 yield event
-
-
-def _run(turn_filter: TurnFilter[Any], below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
-    """One call of a filter; what it opened below and left open is closed when it ends."""
-    return guarded(
-        type(turn_filter).__qualname__,
-        lambda scope: turn_filter(turn, lambda below_turn: owned(scope, below(below_turn))),
-    )
 
 
 def _guard_below(below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 
 from attache_core import json_codec
 from attache_core.errors import AttacheError, UpstreamError, error_body, error_from_body
+from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVER_LIMIT
 from attache_core.events.event import Event, terminal_event
 from attache_core.events.sse import SseDecoder, encode_event
 from attache_core.types.request import parse_create
@@ -29,8 +30,8 @@ from attache_filters.extproc.headers import (
 )
 from attache_filters.sdk.http import HttpRequest, HttpResponse
 
-DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024
-"""Length of a JSON answer that is read whole."""
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Length of a JSON answer, and of one event: either may repeat the output of many rounds."""
 
 MAX_ERROR_BYTES = 64 * 1024
 """Length of an error's body that is looked at."""
@@ -72,7 +73,7 @@ async def encode_answer(events: AsyncGenerator[Event, None], *, stream: bool) ->
     async for event in events:
         last = event
     if last is None or not last.is_terminal:
-        raise UpstreamError("The response ended before it was complete.", code="incomplete_stream")
+        raise UpstreamError("The response ended before it was complete.", code=BROKE_OFF)
     return HttpResponse.of_json(200, last.data["response"])
 
 
@@ -93,11 +94,11 @@ async def decode_answer(response: HttpResponse) -> AsyncGenerator[Event, None]:
     if response.status >= 400:
         raise await _read_error(response)
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise UpstreamError("The inference server compressed its answer without being asked to.", code="bad_upstream")
+        raise UpstreamError("The inference server compressed its answer without being asked to.", code=BAD_ANSWER)
     if media_type(response.headers) != EVENT_STREAM_TYPE:
         yield await _read_json_answer(response)
         return
-    decoder = SseDecoder()
+    decoder = SseDecoder(max_line_bytes=MAX_ANSWER_BYTES)
     async for data in response.body:
         for frame in decoder.feed(data):
             if frame.data != _DONE:
@@ -140,9 +141,9 @@ async def gather(body: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, boo
 
 
 async def _read_json_answer(response: HttpResponse) -> Event:
-    body, complete = await gather(response.body, DEFAULT_MAX_RESPONSE_BYTES)
+    body, complete = await gather(response.body, MAX_ANSWER_BYTES)
     if not complete:
-        raise UpstreamError(f"The answer is longer than {DEFAULT_MAX_RESPONSE_BYTES} bytes.", code="upstream_limit")
+        raise UpstreamError(f"The answer is longer than {MAX_ANSWER_BYTES} bytes.", code=OVER_LIMIT)
     return terminal_event(_json_object(body))
 
 
@@ -150,9 +151,9 @@ def _json_object(data: bytes) -> json_codec.Json:
     try:
         value = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
-        raise UpstreamError("The inference server sent what is not JSON.", code="bad_upstream") from error
+        raise UpstreamError("The inference server sent what is not JSON.", code=BAD_ANSWER) from error
     if not isinstance(value, dict):
-        raise UpstreamError("The inference server sent JSON that is not an object.", code="bad_upstream")
+        raise UpstreamError("The inference server sent JSON that is not an object.", code=BAD_ANSWER)
     return value
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 import structlog
 
 from attache_core.errors import AttacheError, UpstreamError, internal_error
+from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF
 from attache_core.events.event import Event, terminal_event
 from attache_core.events.watch import StreamWatch
 
@@ -25,8 +26,18 @@ Source = Callable[[AsyncExitStack], AsyncIterator[Event]]
 """Opens a stream of events; what must be closed after it is pushed on the stack, and is closed in reverse order."""
 
 
-async def guarded(name: str, source: Source) -> AsyncGenerator[Event, None]:
+Check = Callable[[], None]
+"""Raises an AttacheError when a stream must not go on."""
+
+
+def unchecked() -> None:
+    """A `Check` that every stream passes."""
+
+
+async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncGenerator[Event, None]:
     """The events of `source`, kept to the promises above; `name` is whose they are, for the log.
+
+    `check` is asked before each event but the terminal one; what it raises is a failure of the source.
 
     Raises:
         AttacheError: before the first event only.
@@ -40,6 +51,8 @@ async def guarded(name: str, source: Source) -> AsyncGenerator[Event, None]:
                 if watch.ended:
                     log.warning("event after the terminal event dropped", source=name, type=event.type)
                     break
+                if not event.is_terminal:
+                    check()
                 _observe(watch, event)
                 begun = True
                 yield event
@@ -49,7 +62,7 @@ async def guarded(name: str, source: Source) -> AsyncGenerator[Event, None]:
             failure = as_attache_error(name, error)
         if watch.ended:
             return
-        failure = failure or UpstreamError("The response ended before it was complete.", code="incomplete_stream")
+        failure = failure or UpstreamError("The response ended before it was complete.", code=BROKE_OFF)
         if not begun:
             raise failure
         for event in _owed(watch, failure):
@@ -60,7 +73,7 @@ def _observe(watch: StreamWatch, event: Event) -> None:
     try:
         watch.observe(event)
     except _MISSHAPEN as error:
-        raise UpstreamError("An event has not the shape that its type requires.", code="bad_upstream") from error
+        raise UpstreamError("An event has not the shape that its type requires.", code=BAD_ANSWER) from error
 
 
 def _owed(watch: StreamWatch, failure: AttacheError) -> list[Event]:

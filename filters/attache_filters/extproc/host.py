@@ -11,6 +11,7 @@ asks for the stream gets `StreamEndedError`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Protocol
@@ -18,14 +19,16 @@ from typing import Protocol
 from structlog.contextvars import bind_contextvars
 
 from attache_core import json_codec
-from attache_core.errors import AttacheError, ClientError, error_body
+from attache_core.errors import ClientError, error_body
 from attache_filters.extproc.body_pipe import BodyPipe
 from attache_filters.extproc.chain import Chain
 from attache_filters.extproc.codec import encode_error, gather
 from attache_filters.extproc.content_coding import decode_body, request_too_large
+from attache_filters.extproc.cross_origin import check_origin
 from attache_filters.extproc.guard import as_attache_error, owned
 from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE, media_type, request_headers, response_headers
 from attache_filters.extproc.outbox import Outbox
+from attache_filters.extproc.reply_budget import CountedBody, ReplyBudget
 from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.session import (
     Answer,
@@ -54,6 +57,10 @@ class ResponseBrokenError(Exception):
     """A response failed after it began and cannot be ended properly: the client must see it break off."""
 
 
+class LoopListenerMissingError(Exception):
+    """A filter called below after the held request was gone, and its segment has no loop listener."""
+
+
 class MessageStream(Protocol):
     """The transport's end of one ext_proc stream. `read` and `write` may be awaited at the same time."""
 
@@ -74,6 +81,7 @@ class SegmentHost:
         self._stream = stream
         self._session = Session()
         self._outbox = Outbox(self._session)
+        self._budget = ReplyBudget(segment.max_reply_bytes)
         self._head: RequestHeaders | None = None
         self._chunks: list[bytes] = []
         self._request_bytes = 0
@@ -132,6 +140,7 @@ class SegmentHost:
             case ResponseHeaders():
                 self._take_response(event, tasks)
             case ResponseBody(data):
+                self._budget.receive(len(data))
                 await self._response_body.put(data)
             case ResponseEnd():
                 self._response_body.end()
@@ -192,11 +201,12 @@ class SegmentHost:
         body = b"".join(self._chunks)
         self._chunks.clear()
         try:
+            check_origin(head.method, head.headers)
             body = decode_body(body, head.headers.get("content-encoding", ""), self._segment.max_request_bytes)
         except ClientError as error:
             return encode_error(error)
         request = HttpRequest(head.method, head.path, request_headers(head.headers), body)
-        chain = Chain(bottom=partial(self._below, head, scope), scope=scope)
+        chain = Chain(bottom=partial(self._below, head, scope), scope=scope, check=self._budget.check)
         return await chain.answer(self._segment.filters, request)
 
     async def _below(self, head: RequestHeaders, scope: AsyncExitStack, request: HttpRequest) -> HttpResponse:
@@ -215,13 +225,12 @@ class SegmentHost:
         elsewhere = self._segment.loop is not None and self._segment.stream_through_loop and wants_stream
         return self._session.request_held and request.method == head.method and not elsewhere
 
-    def _no_loop(self) -> AttacheError:
+    def _no_loop(self) -> LoopListenerMissingError:
         names = ", ".join(type(each).__qualname__ for each in self._segment.filters)
-        message = (
+        return LoopListenerMissingError(
             f"A filter of the segment {self._segment.name!r} ({names}) called below after the held request was gone: "
             "its class must say calls_below_again = True, so that it gets a loop listener below it."
         )
-        return AttacheError(message, code="loop_listener_missing")
 
     async def _response_arrived(self) -> ResponseHeaders:
         await self._response_settled.wait()
@@ -231,21 +240,24 @@ class SegmentHost:
 
     async def _respond(self, response: HttpResponse) -> None:
         """Send a response; one that fails before its first byte is answered by the error instead."""
+        event_stream = media_type(response.headers) == EVENT_STREAM_TYPE
         try:
-            await self._send(response)
+            await self._send(response, CountedBody(response.body, self._budget, event_stream=event_stream))
         except (StreamEndedError, ProtocolError):
             raise
         except Exception as error:
             failure = as_attache_error("response body", error)
             if self._session.answer not in (Answer.UNDECIDED, Answer.CONTINUED):
                 raise ResponseBrokenError(failure.message) from error
-            await self._send(encode_error(failure))
+            answer = encode_error(failure)
+            await self._send(answer, answer.body)
 
-    async def _send(self, response: HttpResponse) -> None:
+    async def _send(self, response: HttpResponse, body: AsyncIterator[bytes]) -> None:
         headers = response_headers(response.headers)
         begin = b""
-        if media_type(headers) != EVENT_STREAM_TYPE and not self._session.response_came:
-            begin, complete = await gather(response.body, MAX_WHOLE_REPLY_BYTES)
+        if media_type(headers) != EVENT_STREAM_TYPE:
+            # At least the first bytes are read before the head is sent: they may fail.
+            begin, complete = await gather(body, 0 if self._session.response_came else MAX_WHOLE_REPLY_BYTES)
             if complete and not self._session.response_came:
                 self._outbox.reply(response.status, headers, begin)
                 return
@@ -253,7 +265,7 @@ class SegmentHost:
             await self._response_arrived()
         self._outbox.start(response.status, headers)
         await self._outbox.send_body(begin)
-        async for data in response.body:
+        async for data in body:
             await self._outbox.send_body(data)
         self._outbox.end()
 
@@ -267,4 +279,3 @@ class SegmentHost:
 
 class _StreamOverError(Exception):
     """Ends the task group of a stream that ended before its answer did."""
-

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 import httpx
 
 from attache_core.errors import UpstreamError
+from attache_core.events.error_codes import BROKE_OFF, UNAVAILABLE
 from attache_filters.extproc.headers import request_headers, response_headers
 from attache_filters.sdk.http import HttpRequest, HttpResponse
 
@@ -18,6 +19,7 @@ CONNECT_TIMEOUT_S = 5.0
 MAX_IDLE_CONNECTIONS = 256
 """How many connections to one loop listener are kept for reuse; how many may be open is not limited."""
 
+_OUT_OF_REACH = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _TIMEOUTS = {"connect": CONNECT_TIMEOUT_S, "pool": CONNECT_TIMEOUT_S, "read": None, "write": None}
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=60)
 
@@ -36,7 +38,8 @@ class LoopClient:
         """Send one request; the response's body arrives as it is read, and must be read to its end or closed.
 
         Raises:
-            UpstreamError: 502, when the listener cannot be reached or breaks off; also while the body is read.
+            UpstreamError: 503 when the listener cannot be reached, 502 when it breaks off; the latter also while the
+                body is read. The words are those of the API: to a client all below is the inference server.
         """
         headers = {**request_headers(request.headers), "host": authority or "localhost"}
         outgoing = httpx.Request(
@@ -48,8 +51,11 @@ class LoopClient:
         )
         try:
             response = await self._transport.handle_async_request(outgoing)
+        except _OUT_OF_REACH as error:
+            message = "The inference server is out of reach."
+            raise UpstreamError(message, http_status=503, code=UNAVAILABLE) from error
         except httpx.TransportError as error:
-            raise _broken("could not be reached") from error
+            raise _broken_off() from error
         return HttpResponse(response.status_code, response_headers(dict(response.headers)), LoopBody(response))
 
     async def close(self) -> None:
@@ -71,7 +77,7 @@ class LoopBody:
         try:
             return await anext(self._stream)
         except httpx.TransportError as error:
-            raise _broken("broke off") from error
+            raise _broken_off() from error
 
     async def aclose(self) -> None:
         """Nobody wants the rest: the sub-request ends now."""
@@ -85,5 +91,5 @@ async def _read(response: httpx.Response) -> AsyncGenerator[bytes, None]:
             yield data
 
 
-def _broken(how: str) -> UpstreamError:
-    return UpstreamError(f"What is below this filter {how}.", code="upstream_unreachable")
+def _broken_off() -> UpstreamError:
+    return UpstreamError("The inference server broke off its answer.", code=BROKE_OFF)

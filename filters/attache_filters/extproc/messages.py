@@ -34,6 +34,13 @@ def mutation(old: Mapping[str, str], new: Mapping[str, str]) -> pb.HeaderMutatio
     return pb.HeaderMutation(set_headers=[_option(name, value) for name, value in changed.items()], remove_headers=gone)
 
 
+def set_content_length(changes: pb.HeaderMutation, length: int) -> None:
+    """Add the length of the body that follows; also when it is as before, because Envoy forgets the one that came."""
+    gone = [name for name in changes.remove_headers if name != "content-length"]
+    changes.remove_headers[:] = gone
+    changes.set_headers.append(_option("content-length", str(length)))
+
+
 def body_chunks(body: bytes, *, end: bool) -> Iterator[pb.StreamedBodyResponse]:
     """`body` in legal pieces; the last one ends the stream if `end`, and is then sent even when it is empty."""
     last = max(len(body) - 1, 0) // MAX_BODY_CHUNK_BYTES

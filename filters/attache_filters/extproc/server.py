@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import grpc
 import structlog
@@ -39,8 +39,7 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),
 )
 
-_Context = Any
-"""`grpc.aio.ServicerContext`; grpcio comes without types."""
+_Context: TypeAlias = "grpc.aio.ServicerContext[pb.ProcessingRequest, pb.ProcessingResponse]"
 
 log = structlog.get_logger()
 
@@ -98,7 +97,6 @@ def _rpc_handler(segments: Mapping[str, Segment]) -> grpc.GenericRpcHandler:
         if segment is None:
             log.error("a stream for an unknown segment", segment=name, known=sorted(segments))
             await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"There is no segment {name!r}.")
-            return
         await _serve(segment, context)
 
     method = grpc.stream_stream_rpc_method_handler(
@@ -133,10 +131,10 @@ class _GrpcStream:
 
     async def read(self) -> pb.ProcessingRequest | None:
         try:
-            message: Any = await self._context.read()
+            message: object = await self._context.read()
         except grpc.aio.BaseError:
             return None
-        return None if message is grpc.aio.EOF else message
+        return message if isinstance(message, pb.ProcessingRequest) else None
 
     async def write(self, message: pb.ProcessingResponse) -> None:
         try:

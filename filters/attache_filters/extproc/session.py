@@ -213,7 +213,11 @@ class Session:
                 raise RemoteProtocolError("Envoy sent a message of a kind that this server does not know.")
 
     def continue_request(self, *, path: str, headers: Mapping[str, str], body: bytes) -> Messages:
-        """Let the held request go on, rewritten. Its whole body must have been read; `content-length` is removed."""
+        """Let the held request go on, rewritten. Its whole body must have been read.
+
+        `content-length` is the body's, whatever `headers` say, or gone where trailers follow. Envoy passes it on only
+        where the ext_proc filter has `allow_content_length_header` (known from 1.39 on), and sends chunks otherwise.
+        """
         if not self.request_held or self._request.state is not Incoming.DONE:
             raise LocalProtocolError(f"A request cannot go on: {self.phase}.")
         self._answer = Answer.CONTINUED
@@ -221,6 +225,8 @@ class Session:
         kept = {name: value for name, value in headers.items() if name != "content-length"}
         changes = messages.mutation(old, {**kept, ":path": path})
         rerouted = any(_may_choose_route(option.header.key) for option in changes.set_headers)
+        if (body or not self._request.bodiless) and not self._request.trailers:
+            messages.set_content_length(changes, len(body))
         if self._request.bodiless:
             if body:
                 head = messages.replace_response(changes, body, clear_route_cache=rerouted)

@@ -22,6 +22,7 @@ from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 
+
 class FilterConfig(BaseModel):
     """Base class of a filter's settings in the gateway file. Unknown keys are refused."""
 

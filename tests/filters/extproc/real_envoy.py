@@ -14,12 +14,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from attache_envoy.run.envoy_binary import find_envoy
+from attache_envoy.compile.envoy_version import EnvoyVersion, parse_version
+from attache_envoy.run.envoy_binary import find_envoy, read_version
 
 START_TIMEOUT_S = 5.0
 POLL_S = 0.02
@@ -56,6 +58,12 @@ class RealEnvoy:
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(self.folder / "admin"))) as admin:
             lines = admin.get("http://envoy/stats", params={"filter": f"^{name}$"}).text.splitlines()
         return int(lines[0].rpartition(": ")[2]) if lines else 0
+
+
+@cache
+def may_keep_content_length() -> bool:
+    """Whether this Envoy can leave us the `content-length`; it then does."""
+    return parse_version(read_version(find_envoy())) >= EnvoyVersion(1, 39, 0)
 
 
 @contextmanager
@@ -138,6 +146,7 @@ def _ext_proc(segment: str) -> dict[str, Any]:
             "response_trailer_mode": "SEND",
         },
         "message_timeout": "1s",
+        **({"allow_content_length_header": True} if may_keep_content_length() else {}),
     }
     return {"name": f"envoy.filters.http.ext_proc/{segment}", "typed_config": config}
 

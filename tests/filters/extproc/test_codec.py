@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import gzip
+import random
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,8 +15,9 @@ from attache_core.errors import AttacheError, ClientError, UpstreamError
 from attache_core.events.event import Event, terminal_event
 from attache_core.events.sse import encode_event
 from attache_core.types.turn import Facts, TurnRequest
+from attache_filters.extproc import codec
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_turn
-from attache_filters.extproc.content_coding import decode_body
+from attache_filters.extproc.content_coding import MAX_MEMBERS, decode_body
 from attache_filters.sdk.http import HttpRequest, HttpResponse, one_chunk
 from attache_filters.testing import text_events
 
@@ -108,8 +111,24 @@ async def test_plain_answer_is_read_back_as_its_terminal_event() -> None:
 
 
 async def test_answer_that_never_ends_is_an_upstream_error_when_plain() -> None:
-    with pytest.raises(UpstreamError):
+    with pytest.raises(UpstreamError) as caught:
         await encode_answer(generate(EVENTS[:-1]), stream=False)
+    assert caught.value.code == "upstream_broke_off"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_terminal_event_of_several_rounds_is_read_up_to_one_limit(
+    monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    monkeypatch.setattr(codec, "MAX_ANSWER_BYTES", 20 * 1024 * 1024)
+    item = {"type": "message", "content": [{"type": "output_text", "text": "x" * 18_000_000}]}
+    answer = terminal_event({"status": "completed", "output": [item]})
+    assert await decoded(await encode_answer(generate([answer]), stream=stream)) == [answer]
+
+    monkeypatch.setattr(codec, "MAX_ANSWER_BYTES", 17_000_000)
+    with pytest.raises(UpstreamError) as caught:
+        await decoded(await encode_answer(generate([answer]), stream=stream))
+    assert caught.value.code == "upstream_limit"
 
 
 async def test_answer_headers_are_its_own() -> None:
@@ -132,7 +151,7 @@ async def test_answer_headers_are_its_own() -> None:
 async def test_garbage_is_an_upstream_error_without_its_words(headers: dict[str, str], body: bytes) -> None:
     with pytest.raises(UpstreamError) as caught:
         await decoded(HttpResponse(200, headers, one_chunk(body)))
-    assert (caught.value.http_status, caught.value.code) == (502, "bad_upstream")
+    assert (caught.value.http_status, caught.value.code) == (502, "bad_upstream_response")
 
 
 @pytest.mark.parametrize(
@@ -165,10 +184,43 @@ async def test_error_body_that_breaks_off_is_still_an_error_of_its_status() -> N
     assert caught.value.message == "The request failed with HTTP status 500."
 
 
-@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "deflate", "GZIP"])
+def zstd_with_window_log(log: int) -> bytes:
+    """More data than the window, of unknown length, so that the decoder must keep a whole window."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=log, write_content_size=0)
+    encoder = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    return encoder.compress(b"data") + encoder.flush()
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "GZIP": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": zstandard.compress,
+    " Zstd": zstandard.compress,
+}
+
+
+@pytest.mark.parametrize("coding", COMPRESS)
 def test_coded_body_is_decoded(coding: str) -> None:
-    coded = zlib.compress(b"data") if coding == "deflate" else gzip.compress(b"data")
-    assert decode_body(coded, coding, 4) == b"data"
+    assert decode_body(COMPRESS[coding](b"data"), coding, 4) == b"data"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(["gzip", "zstd"]), st.lists(st.binary(max_size=300), min_size=1, max_size=6))
+def test_body_of_several_members_is_decoded_up_to_the_limit(coding: str, members: list[bytes]) -> None:
+    coded, whole = b"".join(map(COMPRESS[coding], members)), b"".join(members)
+    assert decode_body(coded, coding, len(whole)) == whole
+    if whole:
+        with pytest.raises(ClientError) as caught:
+            decode_body(coded, coding, len(whole) - 1)
+        assert caught.value.http_status == 413
+
+
+def test_zstd_body_of_unknown_length_and_of_many_blocks_is_decoded() -> None:
+    encoder = zstandard.ZstdCompressor(write_content_size=False).compressobj()
+    data = random.Random(1).randbytes(1_000_000)
+    assert decode_body(encoder.compress(data) + encoder.flush(), "zstd", len(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -177,7 +229,20 @@ def test_coded_body_is_decoded(coding: str) -> None:
         (gzip.compress(b"x" * 1_000_000), "gzip", 413),
         (gzip.compress(b"data")[:-9], "gzip", 400),
         (b"data", "gzip", 400),
-        (b"data", "zstd", 415),
+        (b"", "gzip", 400),
+        (gzip.compress(b"data") + b"junk", "gzip", 400),
+        (gzip.compress(b"x" * 600) + gzip.compress(b"x" * 401), "gzip", 413),
+        (gzip.compress(b"") * (MAX_MEMBERS + 1), "gzip", 400),
+        (zstandard.compress(b"x" * 1_000_000), "zstd", 413),
+        (zstandard.compress(b"x" * 600) + zstandard.compress(b"x" * 401), "zstd", 413),
+        (zstandard.compress(b"data")[:-1], "zstd", 400),
+        (zstandard.compress(b"data") + b"junk", "zstd", 400),
+        (b"data", "zstd", 400),
+        (b"", "zstd", 400),
+        (zstandard.compress(b"") * (MAX_MEMBERS + 1), "zstd", 400),
+        (zstd_with_window_log(24), "zstd", 400),
+        (b"data", "br", 415),
+        (b"data", "gzip, zstd", 415),
     ],
 )
 def test_coded_body_that_cannot_be_decoded_is_a_client_error(body: bytes, coding: str, status: int) -> None:

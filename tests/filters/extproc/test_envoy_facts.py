@@ -23,7 +23,7 @@ from attache_filters.extproc.server import running_server
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse, one_chunk
 from attache_filters.testing import text_events
 from filters.extproc.hosting import WAIT_S, http_filter, pass_http, pass_turn, segment, turn_filter
-from filters.extproc.real_envoy import RealEnvoy
+from filters.extproc.real_envoy import RealEnvoy, may_keep_content_length
 from filters.extproc.upstream import Answer, Answerer, Received, Upstream, running_upstream
 
 URL = "http://gateway/v1/responses"
@@ -334,7 +334,7 @@ async def test_upstream_that_dies_mid_stream_ends_in_response_failed_over_the_lo
     *_, last, _ = text.split("\n\n")
     failed = json.loads(last.partition("data: ")[2])
     assert failed["type"] == "response.failed"
-    assert failed["response"]["error"]["message"] == "What is below this filter broke off."
+    assert failed["response"]["error"]["message"] == "The inference server broke off its answer."
     assert text.count("event: response.output_item.done") == 1
 
 
@@ -415,3 +415,6 @@ async def test_bodies_are_intact_through_chained_filters(real_envoy: RealEnvoy, 
                 tasks.create_task(exchange(client, number))
     assert altered == []
     assert len(upstream.received) == 2 * CONNECTIONS
+    if may_keep_content_length():
+        lengths = [(got.headers.get("content-length"), str(len(got.body))) for got in upstream.received]
+        assert [length for length, right in lengths if length != right] == []

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from structlog.testing import capture_logs
 
 from attache_core.errors import AttacheError, ClientError, StoreError
@@ -66,7 +68,7 @@ async def test_http_exchange_goes_through_with_headers_and_bytes_kept() -> None:
             envoy.request_body(b"", end=True),
         )
         assert await gateway.gets(2) == [
-            ("request_headers", {}, ["accept-encoding", "content-length"]),
+            ("request_headers", {"content-length": "3"}, ["accept-encoding"]),
             ("request_body", b"abc", True),
         ]
         gateway.says(
@@ -284,9 +286,153 @@ async def test_body_at_the_limit_passes() -> None:
     async with hosted(segment(http_filter(pass_http), max_request_bytes=10)) as gateway:
         gateway.says(envoy.request_headers({"content-length": "10"}), envoy.request_body(b"x" * 10, end=True))
         assert await gateway.gets(2) == [
-            ("request_headers", {}, ["content-length"]),
+            ("request_headers", {"content-length": "10"}, []),
             ("request_body", b"x" * 10, True),
         ]
+
+
+async def test_coded_body_is_bounded_by_what_it_becomes() -> None:
+    head = envoy.request_headers({"content-encoding": "zstd"})
+    async with hosted(segment(http_filter(pass_http), max_request_bytes=1000)) as gateway:
+        gateway.says(head, envoy.request_body(zstandard.compress(b"x" * 1000), end=True))
+        assert await gateway.gets(2) == [
+            ("request_headers", {"content-length": "1000"}, ["content-encoding"]),
+            ("request_body", b"x" * 1000, True),
+        ]
+    async with hosted(segment(http_filter(pass_http), max_request_bytes=1000)) as gateway:
+        gateway.says(head, envoy.request_body(zstandard.compress(b"x" * 1001), end=True))
+        ((kind, status, _, _),) = await gateway.gets(1)
+        assert (kind, status) == ("immediate_response", 413)
+
+
+TOO_LARGE_REPLY = "The response became larger than 5000 bytes, which is all that this gateway sends."
+
+
+async def endless(turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+    for event in EVENTS[:4]:
+        yield event
+    for number in itertools.count(4):
+        yield Event(EVENTS[4].type, {**EVENTS[4].data, "sequence_number": number})
+
+
+def seeing(seen: list[Event]) -> Any:
+    async def see(turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        async for event in below(turn):
+            seen.append(event)
+            yield event
+
+    return turn_filter(see)
+
+
+async def test_streamed_reply_over_the_limit_ends_in_response_failed_that_the_filters_above_see_too() -> None:
+    seen: list[Event] = []
+    filters = (seeing(seen), turn_filter(pass_turn), turn_filter(endless))
+    async with hosted(segment(*filters, max_reply_bytes=5000)) as gateway:
+        gateway.says(*turn(stream=True))
+        head, body = await gateway.gets_response()
+    assert head[0] == "reply_headers"
+    events = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
+    assert events == [event.data for event in seen]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert [event["type"] for event in events[-4:]] == [
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.failed",
+    ]
+    assert events[-1]["response"]["error"] == {"code": "response_too_large", "message": TOO_LARGE_REPLY}
+    assert len(body) < 12_000
+
+
+async def test_whole_reply_over_the_limit_is_an_error() -> None:
+    async def large(_: HttpRequest, __: HttpBelow) -> HttpResponse:
+        return HttpResponse.of_json(200, "x" * 5000)
+
+    answer = error(TOO_LARGE_REPLY, code="response_too_large")
+    async with hosted(segment(http_filter(large), max_reply_bytes=5000)) as gateway:
+        gateway.says(envoy.get_request())
+        assert await gateway.gets(1) == [immediate(502, answer)]
+
+
+async def test_response_that_was_made_over_the_limit_is_an_error() -> None:
+    async def enlarge(request: HttpRequest, below: HttpBelow) -> HttpResponse:
+        await below(request)
+        return HttpResponse.of_json(200, "x" * 6000)
+
+    async with hosted(segment(http_filter(enlarge), max_reply_bytes=5000)) as gateway:
+        gateway.says(envoy.get_request())
+        await gateway.gets(1)
+        gateway.says(envoy.response_headers(200, {}), envoy.response_body(b"hi", end=True))
+        head, body = await gateway.gets_response()
+    assert (head, body) == (
+        ("response_headers", {":status": "502", **JSON_HEADERS}, []),
+        error(TOO_LARGE_REPLY, code="response_too_large"),
+    )
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/octet-stream"])
+async def test_bytes_over_the_limit_that_are_no_turn_break_the_exchange_off(content_type: str) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 1000
+
+    async def stream(_: HttpRequest, __: HttpBelow) -> HttpResponse:
+        return HttpResponse(200, {"content-type": content_type}, pieces())
+
+    gateway = FakeEnvoy()
+    gateway.says(envoy.get_request())
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(WAIT_S):
+            await SegmentHost(segment(http_filter(stream), max_reply_bytes=3_000_000), gateway).run()
+    assert caught.group_contains(ResponseBrokenError)
+
+
+async def test_response_that_passes_is_not_limited() -> None:
+    async with hosted(segment(http_filter(pass_http), max_reply_bytes=10)) as gateway:
+        gateway.says(envoy.get_request())
+        await gateway.gets(1)
+        gateway.says(envoy.response_headers(200, {}))
+        for _ in range(10):
+            gateway.says(envoy.response_body(b"x" * 1000))
+        gateway.says(envoy.response_body(b"", end=True))
+        assert (await gateway.gets_response())[1] == b"x" * 10_000
+
+
+# ---- pages
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "text/plain;application/json", "multipart/form-data", None])
+async def test_post_of_a_page_that_is_no_json_is_refused(content_type: str | None) -> None:
+    headers = {"origin": "https://evil.example", **({"content-type": content_type} if content_type else {})}
+    async with hosted(segment(turn_filter(pass_turn))) as gateway:
+        gateway.says(envoy.request_headers(headers), envoy.request_body(b'{"model":"m"}', end=True))
+        message = error(
+            "A request with an 'Origin' header must have the content type 'application/json'.",
+            code="unsupported_content_type",
+            kind="invalid_request_error",
+        )
+        assert await gateway.gets(1) == [immediate(415, message)]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://ui.example", "content-type": "application/json"},
+        {"origin": "null", "content-type": "Application/JSON; charset=utf-8"},
+        {"content-type": "text/plain"},
+        {},
+    ],
+)
+async def test_post_that_no_page_can_send_unasked_goes_on(headers: dict[str, str]) -> None:
+    async with hosted(segment(turn_filter(pass_turn))) as gateway:
+        gateway.says(envoy.request_headers(headers), envoy.request_body(b'{"model":"m"}', end=True))
+        assert (await gateway.gets(2))[1] == ("request_body", b'{"model":"m"}', True)
+
+
+async def test_get_of_a_page_goes_on() -> None:
+    async with hosted(segment(http_filter(pass_http))) as gateway:
+        gateway.says(envoy.get_request({"origin": "https://ui.example"}))
+        assert (await gateway.gets(1))[0][0] == "request_headers"
 
 
 # ---- below
@@ -299,25 +445,27 @@ async def twice(turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         yield event
 
 
-async def test_second_call_below_without_a_loop_listener_says_what_is_missing() -> None:
-    async with hosted(segment(turn_filter(twice))) as gateway:
-        gateway.says(*turn())
-        await gateway.gets(2)
-        gateway.says(
-            envoy.response_headers(200, JSON_HEADERS), envoy.response_body(b'{"status":"completed"}', end=True)
-        )
-        _, body = await gateway.gets_response()
-        said = json.loads(body)["error"]
-        assert said["code"] == "loop_listener_missing"
-        assert "calls_below_again = True" in said["message"]
+async def test_second_call_below_without_a_loop_listener_is_logged_and_not_explained_to_the_client() -> None:
+    with capture_logs() as logs:
+        async with hosted(segment(turn_filter(twice))) as gateway:
+            gateway.says(*turn())
+            await gateway.gets(2)
+            gateway.says(
+                envoy.response_headers(200, JSON_HEADERS), envoy.response_body(b'{"status":"completed"}', end=True)
+            )
+            _, body = await gateway.gets_response()
+    assert body == error("The gateway failed to process this request.", code="internal_error")
+    (logged,) = [str(log["exc_info"]) for log in logs]
+    assert "'test' (turn_filter.<locals>.Function)" in logged
+    assert "calls_below_again = True" in logged
 
 
-async def test_loop_listener_that_is_not_there_is_a_502(tmp_path: Path) -> None:
+async def test_loop_listener_that_is_not_there_is_a_503(tmp_path: Path) -> None:
     loop = LoopClient(str(tmp_path / "nobody"))
     async with hosted(segment(turn_filter(pass_turn), loop=loop)) as gateway:
         gateway.says(*turn(stream=True))
-        message = error("What is below this filter could not be reached.", code="upstream_unreachable")
-        assert await gateway.gets(1) == [immediate(502, message)]
+        message = error("The inference server is out of reach.", code="upstream_unavailable")
+        assert await gateway.gets(1) == [immediate(503, message)]
     await loop.close()
 
 
