@@ -57,4 +57,4 @@ lock: $(READY) ## Resolve requirements.lock anew
 
 .PHONY: clean
 clean: ## Remove the venv and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

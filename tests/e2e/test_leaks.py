@@ -17,6 +17,9 @@ GROWTH_BYTES = 8 * 1024 * 1024
 POOLED_SOCKETS = 16
 """Idle connections to the tool server and the loop listener come and go; 400 turns that each kept one would be more."""
 
+POOLED_THREADS = 6
+"""The event loop's own thread pool (CPUs and four) may still be filling."""
+
 
 async def test_many_turns_leave_no_growth_in_sockets_threads_or_memory(stage: Stage, stream: bool) -> None:
     def answer(request: ReceivedRequest) -> object:
@@ -32,7 +35,7 @@ async def test_many_turns_leave_no_growth_in_sockets_threads_or_memory(stage: St
 
     after = await settled(stage)
     assert after.sockets <= before.sockets + POOLED_SOCKETS
-    assert after.threads <= before.threads
+    assert after.threads <= before.threads + POOLED_THREADS
     assert after.memory <= before.memory + GROWTH_BYTES
     assert await stage.stat("cluster.workers.upstream_rq_active") == 0
 
