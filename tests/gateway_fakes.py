@@ -12,6 +12,7 @@ from attache_filters.sdk import (
     HttpFilter,
     HttpRequest,
     HttpResponse,
+    InferenceFilter,
     TurnFilter,
     TurnRequest,
 )
@@ -46,6 +47,11 @@ class GuardFilter(TurnFilter[GuardConfig]):
         return below(turn)
 
 
+class AskingFilter(InferenceFilter[FilterConfig]):
+    def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
+        raise NotImplementedError
+
+
 class ResourcesFilter(HttpFilter[FilterConfig]):
     async def __call__(self, request: HttpRequest, below: HttpBelow) -> HttpResponse:
         return await below(request)
@@ -56,7 +62,7 @@ FILTERS: Mapping[str, FilterClass] = {
     "persist": PassingFilter,
     "rehydrate": PassingFilter,
     "tool_dispatch": LoopingFilter,
-    "upstream_round": PassingFilter,
+    "upstream_round": AskingFilter,
     "resources": ResourcesFilter,
     "guard": GuardFilter,
 }

@@ -236,5 +236,5 @@ async def test_gateway_in_front_of_an_upstream_that_is_down_answers_in_the_apis_
         answer = await client.post("/v1/responses", json={"model": "m", "input": "Hi", "stream": stream})
         ready = await client.get("/ready")
 
-    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "server_error")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "upstream_unavailable")
     assert (ready.status_code, ready.json()["error"]["type"]) == (503, "server_error")

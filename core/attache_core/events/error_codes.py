@@ -1,4 +1,4 @@
-"""The codes of errors that say what is wrong with an inference server's answer."""
+"""The codes of errors that say what is wrong with an inference server, or with its answer."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ UNAVAILABLE: Final = "upstream_unavailable"
 
 BROKE_OFF: Final = "upstream_broke_off"
 """It ended before it was complete."""
+
+TIMEOUT: Final = "upstream_timeout"
+"""It said nothing for too long."""
+
+OVERLOADED: Final = "upstream_overloaded"
+"""Too many requests wait for it."""
+
+UPSTREAM_CODES: Final = frozenset({BAD_ANSWER, OVER_LIMIT, UNAVAILABLE, BROKE_OFF, TIMEOUT, OVERLOADED})
+"""All of them: an error with such a code is this gateway's own, also where it comes back from below."""

@@ -7,7 +7,8 @@ from contextlib import aclosing
 
 import structlog
 
-from attache_core.errors import StoreError
+from attache_core.errors import StoreError, UpstreamError
+from attache_core.events.error_codes import BAD_ANSWER
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
 from attache_core.storage.store import Store, StoredTurn
@@ -37,11 +38,13 @@ async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncGenerat
 
 async def _write(turn: TurnRequest, response: Json, store: Store) -> None:
     try:
+        if response.get("id") != turn.facts.response_id:
+            raise UpstreamError("What is below answered with another response.", code=BAD_ANSWER)
         await store.save_turn(turn.facts.tenant, StoredTurn(response, stored_input(turn.body)))
-    except StoreError:
-        if response["status"] != "failed":
+    except (StoreError, UpstreamError) as error:
+        if response.get("status") != "failed":
             raise
-        _log.warning("failed_turn_not_stored", response_id=response["id"])
+        _log.warning("failed turn not stored", response_id=turn.facts.response_id, reason=error.message)
 
 
 def stored_input(body: Json) -> list[Json]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envoy_data_plane.envoy.config.core.v3 import Address
+from envoy_data_plane.envoy.config.core.v3 import Address, TrafficDirection
 from envoy_data_plane.envoy.config.listener.v3 import (
     Filter,
     FilterChain,
@@ -22,7 +22,7 @@ from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager.v
 from attache_core.json_codec import Json
 from attache_envoy.compile.http_filters import forged_headers, http_filters, native_configs
 from attache_envoy.compile.local_replies import local_replies
-from attache_envoy.compile.messages import OWNER_ONLY, as_json, packed, seconds, tcp_address, unix_address
+from attache_envoy.compile.messages import NO_LIMIT, OWNER_ONLY, as_json, packed, seconds, tcp_address, unix_address
 from attache_envoy.compile.plan import Plan, PlannedChain, PlannedSegment
 from attache_envoy.compile.routes import gateway_routes, loop_routes
 from attache_envoy.compile.sockets import Sockets
@@ -35,10 +35,13 @@ def gateway_listener(gateway: Gateway, plan: Plan) -> Json:
     """The listener that clients use: the edge, which trusts nothing that a request says about itself."""
     manager = _connection_manager(gateway, GATEWAY_LISTENER, plan.chains, gateway_routes(gateway, plan))
     manager.use_remote_address = True
+    manager.request_timeout = seconds(gateway.timeouts.request_s)
     manager.early_header_mutation_extensions = [forged_headers()]
     # Switched on so that the request reaches its route, which refuses it; Envoy's own refusal is 403.
     manager.upgrade_configs = [HttpConnectionManagerUpgradeConfig(upgrade_type="websocket")]
     listener = _listener(gateway, GATEWAY_LISTENER, tcp_address(*gateway.address), manager)
+    # Draining closes inbound listeners only: a turn under way still needs its loop listeners.
+    listener.traffic_direction = TrafficDirection.INBOUND
     # One socket for all Envoy threads: a port that is in use is an error then, never shared with another gateway.
     listener.enable_reuse_port = False
     listener.connection_balance_config = ListenerConnectionBalanceConfig(
@@ -54,6 +57,8 @@ def loop_listener(gateway: Gateway, segment: PlannedSegment, below: PlannedChain
     manager.use_remote_address = False
     manager.skip_xff_append = True
     manager.preserve_external_request_id = True
+    # Our workers read what they are sent: the end of an answer that broke off must not be kept from them.
+    manager.delayed_close_timeout = NO_LIMIT
     address = unix_address(sockets.loop(segment.name), mode=OWNER_ONLY)
     listener = _listener(gateway, name, address, manager)
     # A client's turn under way must not starve because new clients have used up the connections.
@@ -69,13 +74,15 @@ def _connection_manager(
         route_config=routes,
         http_filters=http_filters(chains),
         stream_idle_timeout=seconds(gateway.timeouts.stream_idle_s),
+        # Said by name, because a route's idle timeout of 0 would switch it off as well.
+        stream_flush_timeout=seconds(gateway.timeouts.stream_idle_s),
         request_headers_timeout=seconds(gateway.timeouts.request_headers_s),
         max_request_headers_kb=gateway.limits.max_header_kib,
         generate_request_id=True,
         always_set_request_id_in_response=True,
         normalize_path=True,
         merge_slashes=True,
-        path_with_escaped_slashes_action=HttpConnectionManagerPathWithEscapedSlashesAction.KEEP_UNCHANGED,
+        path_with_escaped_slashes_action=HttpConnectionManagerPathWithEscapedSlashesAction.REJECT_REQUEST,
         local_reply_config=local_replies(),
     )
 

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from attache_core.json_codec import Json
 from attache_envoy.gateway.entries import Entry, ExtProcEntry, FilterEntry, ForeignService, NativeEntry
 from attache_envoy.gateway.model import Gateway, Placement
-from attache_filters.sdk.filter import FilterConfig
+from attache_filters.sdk.filter import FilterConfig, InferenceFilter
 from attache_filters.sdk.registry import FilterClass, load_filters
+
+_EXT_PROC_TYPE = "envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,17 @@ class PlannedSegment:
 
     Attributes:
         name: `{chain}/{position of its first entry}` in fused, `{chain}/{filter}` in split placement.
-        calls_below_again: whether one of them may, so that the segment has a loop listener.
+        is_first: whether it is the first segment of its chain, which reads what a client sent; the others read what
+            filters made of it.
+        calls_below_again: whether it calls below other than by letting the held request go on, so that it has a loop
+            listener: because one of its filters may call below more than once, or because it asks the inference
+            server and no segment above it has a loop listener. Only over a loop listener can the death of an
+            inference server that has begun to stream become `response.failed`.
     """
 
     name: str
     entries: tuple[HostedFilter, ...]
+    is_first: bool
     calls_below_again: bool
 
 
@@ -66,6 +74,16 @@ class PlannedChain:
     name: str
     elements: tuple[Element, ...]
 
+    @property
+    def ext_proc_filters(self) -> int:
+        """How many of its elements are ext_proc filters, whoever wrote their services."""
+        return sum(_is_ext_proc(element) for element in self.elements)
+
+    @property
+    def has_loop(self) -> bool:
+        """Whether a segment of it has a loop listener, so that an exchange may be silent while other rounds run."""
+        return any(isinstance(element, PlannedSegment) and element.calls_below_again for element in self.elements)
+
     def below(self, segment: str) -> PlannedChain:
         """What stands under a segment: the chain of its loop listener."""
         names = [element.name for element in self.elements]
@@ -84,6 +102,11 @@ class Plan:
         return tuple(
             element for chain in self.chains for element in chain.elements if isinstance(element, PlannedSegment)
         )
+
+    @property
+    def chained(self) -> bool:
+        """Whether a request may pass several ext_proc filters, which older Envoys get wrong (`envoy_version`)."""
+        return any(chain.ext_proc_filters > 1 for chain in self.chains)
 
     @property
     def loops(self) -> tuple[tuple[PlannedSegment, PlannedChain], ...]:
@@ -122,12 +145,22 @@ def flatten(entries: Iterable[Entry]) -> Iterator[Entry]:
             yield from flatten(entry.loop)
 
 
+def _is_ext_proc(element: Element) -> bool:
+    if isinstance(element, PlannedNative):
+        return str(element.typed_config["@type"]).endswith(f"/{_EXT_PROC_TYPE}")
+    return True
+
+
 @dataclass(slots=True)
 class _Cutter:
     chain: str
     placement: Placement
     filters: Mapping[str, FilterClass]
     names: set[str] = field(default_factory=set)
+    is_first: bool = True
+    """Whether the next segment is the chain's first."""
+    has_loop: bool = False
+    """Whether a segment above the next one has a loop listener."""
 
     def cut(self, entries: tuple[Entry, ...]) -> tuple[Element, ...]:
         elements: list[Element] = []
@@ -150,8 +183,15 @@ class _Cutter:
     def _segment(self, position: int, run: list[FilterEntry]) -> PlannedSegment:
         name = run[0].filter if self.placement == "split" else str(position)
         hosted = tuple(HostedFilter(entry.filter, self._config(entry)) for entry in run)
-        again = any(self.filters[entry.filter].calls_below_again for entry in run)
-        return PlannedSegment(self._unique(f"{self.chain}/{name}"), hosted, again)
+        first, again = self.is_first, self._calls_below_again(run)
+        self.is_first = False
+        self.has_loop = self.has_loop or again
+        return PlannedSegment(self._unique(f"{self.chain}/{name}"), hosted, first, again)
+
+    def _calls_below_again(self, run: list[FilterEntry]) -> bool:
+        classes = [self.filters[entry.filter] for entry in run]
+        asks_upstream = any(issubclass(each, InferenceFilter) for each in classes)
+        return any(each.calls_below_again for each in classes) or (asks_upstream and not self.has_loop)
 
     def _config(self, entry: FilterEntry) -> FilterConfig:
         return self.filters[entry.filter].config_type.model_validate(entry.settings)

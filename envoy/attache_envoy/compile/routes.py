@@ -3,6 +3,9 @@
 Every filter of every chain stands in one listener, switched off; a route to a chain switches on exactly the chain's
 filters. The other way round, what Envoy answers before there is a route (a malformed request, headers that are too
 large) would pass every filter, and Envoy closes the connection before they let the answer through.
+
+A turn may be silent for as long as its later rounds and tools take: on a route to a chain no timer runs for the
+exchange with the client, and only the inference server's silence is bounded, while it owes an answer.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from envoy_data_plane.google.protobuf import Any as AnyMessage
 from attache_core.errors import ClientError, error_body
 from attache_envoy.compile.clusters import upstream_cluster_name
 from attache_envoy.compile.http_filters import filter_names
-from attache_envoy.compile.messages import NO_LIMIT, Unspecified, json_text, packed, seconds
+from attache_envoy.compile.messages import NO_LIMIT, json_text, packed, seconds, unspecified
 from attache_envoy.compile.plan import Plan, PlannedChain
 from attache_envoy.gateway.model import Gateway, Match
 from attache_envoy.gateway.model import Route as GatewayRoute
@@ -42,7 +45,8 @@ def gateway_routes(gateway: Gateway, plan: Plan) -> RouteConfiguration:
     routes = [_answered("health", RouteMatch(path="/health"), 200, {"status": "ok"}), _upgrade_refused()]
     for route in gateway.routes:
         chain = chains[route.chain] if route.chain is not None else None
-        routes.append(_forwarded(gateway, route, _route_match(route.match), chain))
+        idle_s = gateway.timeouts.stream_idle_s if chain is None else 0
+        routes.append(_forwarded(gateway, route, _route_match(route.match), chain, idle_s))
     not_found = error_body(ClientError("There is nothing at this path.", code="not_found"))
     routes.append(_answered("not_found", RouteMatch(prefix="/"), 404, not_found))
     return _configuration("gateway", routes)
@@ -54,8 +58,9 @@ def loop_routes(gateway: Gateway, segment: str, chain: PlannedChain) -> RouteCon
     The filters above may have changed the path, and the exchange that Envoy holds for them keeps its route as well.
     """
     leading = [route for route in gateway.routes if route.chain == chain.name]
-    routes = [_forwarded(gateway, route, _route_match(route.match), chain) for route in leading]
-    routes.append(_forwarded(gateway, leading[0], RouteMatch(prefix="/"), chain))
+    matches = [(route, _route_match(route.match)) for route in leading] + [(leading[0], RouteMatch(prefix="/"))]
+    idle_s = 0 if chain.has_loop else gateway.timeouts.upstream_idle_s + gateway.timeouts.stream_idle_s
+    routes = [_forwarded(gateway, route, match, chain, idle_s) for route, match in matches]
     return _configuration(f"loop/{segment}", routes)
 
 
@@ -84,7 +89,9 @@ def _method_matchers(methods: tuple[str, ...]) -> list[HeaderMatcher]:
     return [HeaderMatcher(name=":method", string_match=StringMatcher(safe_regex=pattern))]
 
 
-def _forwarded(gateway: Gateway, route: GatewayRoute, match: RouteMatch, chain: PlannedChain | None) -> Route:
+def _forwarded(
+    gateway: Gateway, route: GatewayRoute, match: RouteMatch, chain: PlannedChain | None, idle_s: float
+) -> Route:
     name = gateway.upstream_of(route)
     upstream = gateway.upstreams[name]
     return Route(
@@ -95,8 +102,12 @@ def _forwarded(gateway: Gateway, route: GatewayRoute, match: RouteMatch, chain: 
             host_rewrite_literal=upstream.authority,
             regex_rewrite=_prefixed(upstream.prefix),
             timeout=NO_LIMIT,
-            idle_timeout=seconds(gateway.timeouts.stream_idle_s),
-            retry_policy=RetryPolicy(retry_on="connect-failure,refused-stream", num_retries=CONNECT_ATTEMPTS),
+            idle_timeout=seconds(idle_s),
+            retry_policy=RetryPolicy(
+                retry_on="connect-failure,refused-stream",
+                num_retries=CONNECT_ATTEMPTS,
+                per_try_idle_timeout=None if chain is None else seconds(gateway.timeouts.upstream_idle_s),
+            ),
         ),
         # What we read must not come compressed; what merely passes may.
         request_headers_to_remove=[] if chain is None else ["accept-encoding"],
@@ -133,4 +144,4 @@ def _upgrade_refused() -> Route:
 
 
 def _enabled(chain: PlannedChain) -> dict[str, AnyMessage]:
-    return dict.fromkeys(filter_names(chain), packed(FilterConfig(config=Unspecified())))
+    return dict.fromkeys(filter_names(chain), packed(FilterConfig(config=unspecified())))

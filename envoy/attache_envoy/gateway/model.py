@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from attache_core.tools.mcp.servers import McpSettings
+from attache_core.tools.mcp.settings import McpSettings
 from attache_envoy.gateway.entries import Chain
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
@@ -44,8 +44,12 @@ DEFAULT_ROUTES: tuple[Mapping[str, Any], ...] = (
     {"match": {"path": "/v1/responses", "methods": ["POST"]}, "chain": "responses"},
     {"match": {"path": "/v1/responses/{response_id}", "methods": ["GET"]}, "chain": "resources"},
     {"match": {"path": "/ready", "methods": ["GET"]}, "chain": "resources"},
+    {"match": {"prefix": "/v1/responses"}, "chain": "resources"},
+    {"match": {"prefix": "/v1/conversations"}, "chain": "resources"},
     {"match": {"prefix": "/v1"}},
 )
+"""State is ours alone: what is asked of it that no filter knows is answered 404, never by an inference server, which
+keeps none."""
 
 
 class Address(NamedTuple):
@@ -125,7 +129,14 @@ class Limits(Section):
     """Bounds on what one client, or all of them, may take."""
 
     max_request_bytes: int = Field(default=10 * 2**20, ge=1)
-    """The size of a request's body for a hosted filter; larger ones are answered with 413."""
+    """The size of the body of a client's request to a chain; larger ones are answered with 413."""
+
+    max_turn_bytes: int = Field(default=128 * 2**20, ge=1)
+    """The size of a turn between two filters of a chain: the client's request and the whole conversation before it.
+    Not less than `max_request_bytes`."""
+
+    max_reply_bytes: int = Field(default=64 * 2**20, ge=1)
+    """How much one answer may send to a client: Envoy keeps in memory what a slow client has not read yet."""
 
     max_connections: int = Field(default=10_000, ge=1)
     """How many client connections may be open; further ones are closed at once."""
@@ -140,13 +151,29 @@ class Limits(Section):
     connection_buffer_bytes: int = Field(default=2**20, ge=2**14, le=2**30)
     """How much Envoy holds per connection before it stops reading."""
 
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Limits:
+        if self.max_turn_bytes < self.max_request_bytes:
+            message = f"must not be less than max_request_bytes ({self.max_request_bytes})."
+            reject("limits", [custom_error(message, ("max_turn_bytes",))])
+        return self
+
 
 class Timeouts(Section):
-    """How long things may take. A turn as a whole has no limit: only silence has."""
+    """How long things may take. A turn has no limit, neither as a whole nor for its silence while later rounds and
+    tools run: only the inference server's silence has, and a client's while it sends its request or does not read."""
+
+    upstream_idle_s: float = Field(default=600, gt=0, le=86_400)
+    """How long the inference server may keep a round of a chain waiting for the next byte of its answer, the first
+    included, in seconds. It must be longer than the longest wait for a model's first token."""
 
     stream_idle_s: float = Field(default=600, gt=0, le=86_400)
-    """How long an exchange may pass without a byte in either direction, in seconds. It must be longer than the longest
-    tool call and the longest wait for a model's first token."""
+    """How long an exchange without a chain may pass without a byte in either direction, in seconds; how long a client
+    may leave a complete answer unread; and how much longer than `upstream_idle_s` a later round of a turn may be silent
+    because of the filters in it."""
+
+    request_s: float = Field(default=300, gt=0, le=86_400)
+    """How long a client may take to send a whole request, in seconds."""
 
     request_headers_s: float = Field(default=30, gt=0, le=3600)
     """How long a client may take to send a request's headers, in seconds."""
@@ -272,9 +299,6 @@ class Gateway(Section):
             custom_error("no route leads to this chain.", ("chains", name)) for name in self.chains if name not in used
         ]
         reject("Gateway", unused)
-        if self.timeouts.stream_idle_s <= self.mcp.call_timeout_s:
-            message = f"must be longer than mcp.call_timeout_s ({self.mcp.call_timeout_s:g} s)."
-            reject("Gateway", [custom_error(message, ("timeouts", "stream_idle_s"))])
         return self
 
 

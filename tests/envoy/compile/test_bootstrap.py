@@ -135,7 +135,7 @@ anything_in_a_gateway: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries
         "listen": st.sampled_from(["[::1]:0", "0.0.0.0:65535"]),
         "workers": st.integers(1, 4),
         "limits": st.fixed_dictionaries({}, optional={"max_header_kib": st.just(8192), "max_streams": st.just(1)}),
-        "timeouts": st.just({"stream_idle_s": 60.5, "worker_connect_s": 0.001}),
+        "timeouts": st.just({"stream_idle_s": 60.5, "upstream_idle_s": 0.5, "worker_connect_s": 0.001}),
         "routes": st.just(
             [
                 {"match": {"path": "/{a}/b.c/{d}"}, "chain": "resources"},
@@ -267,6 +267,8 @@ def test_filters_are_off_until_a_route_to_their_chain_switches_on_all_of_them(pl
             ("responses /v1/responses", "responses"),
             ("resources /v1/responses/{response_id}", "resources"),
             ("resources /ready", "resources"),
+            ("resources /v1/responses", "resources"),
+            ("resources /v1/conversations", "resources"),
             ("upstream /v1", None),
             ("not_found", None),
         ]
@@ -278,8 +280,8 @@ def test_filters_are_off_until_a_route_to_their_chain_switches_on_all_of_them(pl
     ] * 2
 
 
-def test_turns_have_no_time_limit_but_silence_has_and_only_connecting_is_retried() -> None:
-    bootstrap = compiled("upstream: https://h/base\ntimeouts: {stream_idle_s: 90}\n", "fused")
+def test_turn_goes_to_its_upstream_and_only_connecting_is_retried() -> None:
+    bootstrap = compiled("upstream: https://h/base\ntimeouts: {upstream_idle_s: 90}\n", "fused")
     turn = next(route for route in routes(bootstrap, "gateway") if route["name"] == "responses /v1/responses")
     assert {key: value for key, value in turn.items() if key != "typed_per_filter_config"} == {
         "name": "responses /v1/responses",
@@ -292,10 +294,59 @@ def test_turns_have_no_time_limit_but_silence_has_and_only_connecting_is_retried
             "host_rewrite_literal": "h",
             "regex_rewrite": {"pattern": {"regex": "^/"}, "substitution": "/base/"},
             "timeout": "0s",
-            "idle_timeout": "90s",
-            "retry_policy": {"retry_on": "connect-failure,refused-stream", "num_retries": 2},
+            "idle_timeout": "0s",
+            "retry_policy": {
+                "retry_on": "connect-failure,refused-stream",
+                "num_retries": 2,
+                "per_try_idle_timeout": "90s",
+            },
         },
         "request_headers_to_remove": ["accept-encoding"],
+    }
+
+
+NESTED = """
+upstream: http://h
+timeouts: {upstream_idle_s: 90, stream_idle_s: 30}
+chains:
+  responses: [{filter: tool_dispatch, loop: [{filter: tool_dispatch, loop: [{filter: upstream_round}]}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "route", "silence"),
+    [
+        ("gateway", "responses /v1/responses", ("0s", "90s")),
+        ("gateway", "upstream /v1", ("30s", None)),
+        ("loop/responses/tool_dispatch", "responses /v1/responses", ("0s", "90s")),
+        ("loop/responses/tool_dispatch-2", "responses /v1/responses", ("120s", "90s")),
+    ],
+)
+def test_silence_is_limited_but_where_later_rounds_and_tools_may_run(
+    name: str, route: str, silence: tuple[str, str | None]
+) -> None:
+    actions = [each["route"] for each in routes(compiled(NESTED, "split"), name) if each["name"] == route]
+    found = {(action["idle_timeout"], action["retry_policy"].get("per_try_idle_timeout")) for action in actions}
+    assert found == {silence}
+
+
+def test_timers_of_the_listeners_are_those_of_the_gateway_file() -> None:
+    text = f"{SHORTEST}timeouts: {{stream_idle_s: 30, request_s: 20, request_headers_s: 10}}"
+    names = (
+        "stream_idle_timeout",
+        "stream_flush_timeout",
+        "request_timeout",
+        "request_headers_timeout",
+        "delayed_close_timeout",
+    )
+    bootstrap = compiled(text, "fused")
+    found = {
+        listener: [manager(bootstrap, listener).get(name) for name in names]
+        for listener in ("gateway", "loop/responses/0")
+    }
+    assert found == {
+        "gateway": ["30s", "30s", "20s", "10s", None],
+        "loop/responses/0": ["30s", "30s", None, "10s", "0s"],
     }
 
 

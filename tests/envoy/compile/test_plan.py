@@ -24,6 +24,7 @@ from attache_filters.sdk.filter import FilterConfig
 from gateway_fakes import FILTERS, GuardConfig, LoopConfig
 
 LUA = {"@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"}
+EXT_PROC = {"@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor"}
 PLAIN = FilterConfig()
 
 
@@ -44,12 +45,12 @@ def hosted(*names: str) -> tuple[HostedFilter, ...]:
     return tuple(HostedFilter(name, LoopConfig() if name == "tool_dispatch" else PLAIN) for name in names)
 
 
-RESOURCES_FUSED = PlannedChain("resources", (PlannedSegment("resources/0", hosted("resources"), False),))
+RESOURCES_FUSED = PlannedChain("resources", (PlannedSegment("resources/0", hosted("resources"), True, False),))
 
 
 def test_default_gateway_fused_is_one_segment_for_each_chain() -> None:
     filters = hosted("validate", "persist", "rehydrate", "tool_dispatch", "upstream_round")
-    turns = PlannedSegment("responses/0", filters, True)
+    turns = PlannedSegment("responses/0", filters, True, True)
     found = plan(default_gateway("http://h", filters=FILTERS), filters=FILTERS)
     assert found == Plan((PlannedChain("responses", (turns,)), RESOURCES_FUSED))
     assert found.loops == ((turns, PlannedChain("responses", ())),)
@@ -57,8 +58,10 @@ def test_default_gateway_fused_is_one_segment_for_each_chain() -> None:
 
 def test_default_gateway_split_is_one_segment_for_each_filter() -> None:
     names = ["validate", "persist", "rehydrate", "tool_dispatch", "upstream_round"]
-    segments = tuple(PlannedSegment(f"responses/{name}", hosted(name), name == "tool_dispatch") for name in names)
-    resources = PlannedSegment("resources/resources", hosted("resources"), False)
+    segments = tuple(
+        PlannedSegment(f"responses/{name}", hosted(name), name == "validate", name == "tool_dispatch") for name in names
+    )
+    resources = PlannedSegment("resources/resources", hosted("resources"), True, False)
     split = with_options(default_gateway("http://h", filters=FILTERS), placement="split")
     found = plan(split, filters=FILTERS)
     assert found == Plan((PlannedChain("responses", segments), PlannedChain("resources", (resources,))))
@@ -83,17 +86,17 @@ FOREIGN = PlannedForeign("foreign/responses/7", ForeignService(address="unix:/x"
 
 
 def test_native_foreign_and_isolated_entries_end_a_fused_segment() -> None:
-    below = (FOREIGN, PlannedSegment("responses/8", hosted("upstream_round"), False))
+    below = (FOREIGN, PlannedSegment("responses/8", hosted("upstream_round"), False, False))
     looping = PlannedSegment(
-        "responses/4", (*hosted("rehydrate"), DISPATCH, HostedFilter("guard", GuardConfig())), True
+        "responses/4", (*hosted("rehydrate"), DISPATCH, HostedFilter("guard", GuardConfig())), False, True
     )
     found = planned("fused", MIXED)
     assert found.chains[0] == PlannedChain(
         "responses",
         (
-            PlannedSegment("responses/0", (*hosted("validate"), GUARD), False),
+            PlannedSegment("responses/0", (*hosted("validate"), GUARD), True, False),
             PlannedNative("lua/responses/2", LUA),
-            PlannedSegment("responses/3", hosted("persist"), False),
+            PlannedSegment("responses/3", hosted("persist"), False, False),
             looping,
             *below,
         ),
@@ -102,7 +105,7 @@ def test_native_foreign_and_isolated_entries_end_a_fused_segment() -> None:
 
 
 def test_filter_that_occurs_twice_has_two_segments_in_split_placement() -> None:
-    again = PlannedSegment("responses/guard-2", (HostedFilter("guard", GuardConfig()),), False)
+    again = PlannedSegment("responses/guard-2", (HostedFilter("guard", GuardConfig()),), False, False)
     found = planned("split", MIXED)
     assert [element.name for element in found.chains[0].elements] == [
         "responses/validate",
@@ -131,6 +134,24 @@ def test_segment_below_a_loop_may_have_a_loop_of_its_own() -> None:
     assert [(segment.name, below.elements) for segment, below in fused.loops] == [("responses/0", ())]
 
 
+@pytest.mark.parametrize(
+    ("placement", "entries", "looping"),
+    [
+        ("fused", ["validate", "upstream_round"], ["responses/0"]),
+        ("split", ["validate", "upstream_round"], ["responses/upstream_round"]),
+        ("fused", ["tool_dispatch", "upstream_round"], ["responses/0"]),
+        ("split", ["tool_dispatch", "upstream_round"], ["responses/tool_dispatch"]),
+        ("split", ["tool_dispatch", "guard", "upstream_round"], ["responses/tool_dispatch"]),
+        ("split", ["validate", "guard"], []),
+    ],
+)
+def test_segment_that_asks_the_inference_server_has_a_loop_unless_one_above_it_has(
+    placement: str, entries: list[str], looping: list[str]
+) -> None:
+    found = planned(placement, [{"filter": name} for name in entries])
+    assert [segment.name for segment, _ in found.loops] == looping
+
+
 def test_chain_that_no_route_leads_to_is_not_planned() -> None:
     value = {
         "upstreams": {"default": {"url": "http://h"}},
@@ -147,10 +168,35 @@ entries_of_any_kind = st.sampled_from(
         {"filter": "guard", "words": ["a"]},
         {"filter": "persist", "isolate": True},
         {"filter": "tool_dispatch"},
+        {"filter": "upstream_round"},
         {"envoy": {"name": "lua", "typed_config": LUA}},
         {"ext_proc": {"address": "unix:/x"}},
     ]
 )
+
+
+@pytest.mark.parametrize(
+    ("placement", "entries", "chained"),
+    [
+        ("fused", [{"filter": "validate"}, {"filter": "upstream_round"}], False),
+        ("fused", [{"envoy": {"name": "lua", "typed_config": LUA}}, {"filter": "validate"}], False),
+        ("split", [{"filter": "validate"}, {"filter": "upstream_round"}], True),
+        ("fused", [{"filter": "validate", "isolate": True}, {"filter": "upstream_round"}], True),
+        (
+            "fused",
+            [{"filter": "validate"}, {"envoy": {"name": "lua", "typed_config": LUA}}, {"filter": "upstream_round"}],
+            True,
+        ),
+        ("fused", [{"ext_proc": {"address": "unix:/x"}}, {"filter": "validate"}], True),
+        ("fused", [{"envoy": {"name": "theirs", "typed_config": EXT_PROC}}, {"filter": "validate"}], True),
+    ],
+)
+def test_chain_with_several_ext_proc_filters_is_told_from_others(
+    placement: str, entries: list[dict[str, Any]], chained: bool
+) -> None:
+    assert planned(placement, entries).chained == chained
+
+
 chains = st.recursive(
     st.lists(entries_of_any_kind, min_size=1, max_size=5),
     lambda inner: st.tuples(st.lists(entries_of_any_kind, max_size=3), inner).map(
@@ -177,8 +223,11 @@ def test_any_chain_is_planned_whole_in_order_and_with_unique_names(
     assert sum(len(segment.entries) for segment in segments) + len(chain.elements) - len(segments) == len(flat)
     if placement == "split":
         assert all(len(segment.entries) == 1 for segment in segments)
-    for segment in segments:
-        assert segment.calls_below_again == any(entry.name == "tool_dispatch" for entry in segment.entries)
+    assert [segment.is_first for segment in segments] == [index == 0 for index in range(len(segments))]
+    for index, segment in enumerate(segments):
+        names = {entry.name for entry in segment.entries}
+        no_loop_above = not any(above.calls_below_again for above in segments[:index])
+        assert segment.calls_below_again == ("tool_dispatch" in names or ("upstream_round" in names and no_loop_above))
         assert chain.elements[chain.elements.index(segment) + 1 :] == chain.below(segment.name).elements
     for upper, lower in zip(chain.elements, chain.elements[1:], strict=False):
         if placement == "fused" and isinstance(upper, PlannedSegment) and isinstance(lower, PlannedSegment):

@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -27,22 +28,20 @@ from gateway_fakes import FILTERS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-UNAVAILABLE = {
-    "error": {
-        "message": "The gateway or its inference server cannot be reached now.",
-        "type": "server_error",
-        "param": None,
-        "code": "unavailable",
-    }
-}
-NOT_FOUND = {
-    "error": {
-        "message": "There is nothing at this path.",
-        "type": "invalid_request_error",
-        "param": None,
-        "code": "not_found",
-    }
-}
+SERVER, INVALID = "server_error", "invalid_request_error"
+
+
+def error(kind: str, code: str, message: str) -> dict[str, object]:
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+UNAVAILABLE = error(SERVER, "unavailable", "The gateway cannot take this request now.")
+NOT_FOUND = error(INVALID, "not_found", "There is nothing at this path.")
+REFUSED = error(INVALID, "request_refused", "The request cannot be answered as it is.")
+OUT_OF_REACH = error(SERVER, "upstream_unavailable", "The inference server is out of reach.")
+BROKE_OFF = error(SERVER, "upstream_broke_off", "The inference server broke off its answer.")
+NOT_HTTP = error(SERVER, "bad_upstream_response", "The inference server sent what is not an HTTP answer.")
+SILENT = error(SERVER, "upstream_timeout", "The inference server was silent for too long.")
 
 
 def gateway(upstream: RecordingUpstream) -> Gateway:
@@ -91,6 +90,49 @@ def answer(response: httpx.Response) -> tuple[int, str, object]:
     return response.status_code, response.headers["content-type"], response.json()
 
 
+async def send(envoy: RunningEnvoy, method: str, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    """Send a request whose path is not tidied up."""
+    request = envoy.client.build_request(method, "/", headers=headers)
+    request.url = request.url.copy_with(raw_path=path.encode())
+    return await envoy.client.send(request)
+
+
+STATE = [
+    ("GET", "/v1/responses"),
+    ("POST", "/v1/responses/"),
+    ("POST", "//v1/responses/"),
+    ("POST", "/v1/./responses/"),
+    ("POST", "/v1/models/../responses/"),
+    ("POST", "/v1/%72esponses/"),
+    ("POST", "/v1\\responses/"),
+    ("DELETE", "/v1/responses/resp_1"),
+    ("POST", "/v1/responses/resp_1/cancel"),
+    ("GET", "/v1/responses/resp_1/input_items"),
+    ("POST", "/v1/responses/compact"),
+    ("POST", "/v1/conversations"),
+    ("GET", "/v1/conversations/conv_1/items/msg_1"),
+]
+"""What only a server that keeps state could answer."""
+
+
+@pytest.mark.parametrize(("method", "path"), STATE)
+async def test_what_only_state_could_answer_never_reaches_the_upstream(
+    envoy: RunningEnvoy, upstream: RecordingUpstream, method: str, path: str
+) -> None:
+    assert answer(await send(envoy, method, path)) == (503, "application/json", UNAVAILABLE)
+    assert upstream.heads == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/responses%2f", "/v1/responses%2Fresp_1", "/v1%2fresponses", "/v1/responses%5cresp_1", "/%2f"]
+)
+async def test_path_with_an_escaped_slash_is_refused(
+    envoy: RunningEnvoy, upstream: RecordingUpstream, path: str
+) -> None:
+    assert answer(await send(envoy, "POST", path)) == (400, "application/json", REFUSED)
+    assert upstream.heads == []
+
+
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/v1/responses"), ("GET", "/v1/responses/resp_1"), ("GET", "/ready")]
 )
@@ -108,7 +150,7 @@ async def test_health_is_answered_by_envoy(envoy: RunningEnvoy, upstream: Record
     assert upstream.heads == []
 
 
-@pytest.mark.parametrize("path", ["/", "/nowhere", "/v10/models", "/v1/../etc", "/ready/", "/v1%2fresponses"])
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/v10/models", "/v1/../etc", "/ready/"])
 async def test_path_that_no_route_takes_is_answered_404(
     envoy: RunningEnvoy, upstream: RecordingUpstream, path: str
 ) -> None:
@@ -120,10 +162,9 @@ async def test_path_that_no_route_takes_is_answered_404(
     ("method", "path", "arrives"),
     [
         ("GET", "/v1/models", "/v1/models"),
-        ("GET", "/v1/models/org%2Fname?x=%20", "/v1/models/org%2Fname?x=%20"),
+        ("GET", "/v1/models/org/name?x=%20%2F", "/v1/models/org/name?x=%20%2F"),
         ("POST", "/v1/chat/completions", "/v1/chat/completions"),
-        ("GET", "/v1/responses/resp_1/input_items", "/v1/responses/resp_1/input_items"),
-        ("DELETE", "/v1/responses/resp_1", "/v1/responses/resp_1"),
+        ("POST", "/v1/responses_of_others", "/v1/responses_of_others"),
         ("GET", "//v1//models", "/v1/models"),
         ("GET", "/v1/prefixed?q", "/base/v1/prefixed?q"),
     ],
@@ -131,9 +172,7 @@ async def test_path_that_no_route_takes_is_answered_404(
 async def test_everything_else_under_v1_is_passed_on_by_envoy_alone(
     envoy: RunningEnvoy, upstream: RecordingUpstream, method: str, path: str, arrives: str
 ) -> None:
-    request = envoy.client.build_request(method, "/", headers={"accept-encoding": "gzip"})
-    request.url = request.url.copy_with(raw_path=path.encode())
-    response = await envoy.client.send(request)
+    response = await send(envoy, method, path, {"accept-encoding": "gzip"})
     assert (response.status_code, response.text) == (200, "{}")
     assert upstream.heads[0][0] == f"{method} {arrives} HTTP/1.1"
     assert upstream.header("accept-encoding") == ["gzip"]
@@ -150,7 +189,62 @@ async def test_internal_headers_pass_neither_from_a_client_nor_to_it(
 
 
 async def test_upstream_that_cannot_be_reached_is_answered_503(envoy: RunningEnvoy) -> None:
-    assert answer(await envoy.client.get("/v1/gone")) == (503, "application/json", UNAVAILABLE)
+    assert answer(await envoy.client.get("/v1/gone")) == (503, "application/json", OUT_OF_REACH)
+
+
+@asynccontextmanager
+async def envoy_before(said: bytes | None, folder: Path) -> AsyncIterator[RunningEnvoy]:
+    """A gateway whose inference server answers every request with these bytes and hangs up; None: with silence."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if said is None:
+            await reader.read()
+        else:
+            writer.write(said)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        text = f"listen: 127.0.0.1:0\nupstream: http://127.0.0.1:{server.sockets[0].getsockname()[1]}\n"
+        short = parse_gateway(f"{text}timeouts: {{upstream_idle_s: 0.2}}", "g.yaml", filters=FILTERS, environ={})
+        async with running_envoy(short, folder) as running:
+            yield running
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (b"", (502, BROKE_OFF)),
+        (b"HTTP/1.1 200 OK\r\nx-", (502, NOT_HTTP)),
+        (b"Hello.\r\n\r\n", (502, NOT_HTTP)),
+        (None, (504, SILENT)),
+    ],
+)
+async def test_upstream_that_fails_before_it_answers_is_named_as_the_cause(
+    said: bytes | None, expected: tuple[int, object], tmp_path: Path
+) -> None:
+    async with envoy_before(said, tmp_path) as envoy, envoy.loop_client("responses/0") as client:
+        response = await client.post("/v1/responses", json={})
+    assert answer(response) == (expected[0], "application/json", expected[1])
+
+
+async def test_upstream_that_dies_within_its_answer_ends_the_answer_of_a_loop_listener(tmp_path: Path) -> None:
+    begun = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nHello\r\n"
+    async with envoy_before(begun, tmp_path) as envoy, envoy.loop_client("responses/0") as client:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.post("/v1/responses", json={})
+
+
+async def test_request_that_does_not_arrive_is_answered_408(upstream: RecordingUpstream, tmp_path: Path) -> None:
+    text = f"listen: 127.0.0.1:0\nupstream: {upstream.url}\ntimeouts: {{request_s: 0.2}}"
+    async with running_envoy(parse_gateway(text, "g.yaml", filters=FILTERS, environ={}), tmp_path) as envoy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", envoy.port)
+        writer.write(b"POST /v1/models HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\n{")
+        async with asyncio.timeout(WAIT_S):
+            head = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+    assert head.split(b"\r\n")[0] == b"HTTP/1.1 408 Request Timeout"
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/realtime", "/health"])
@@ -239,6 +333,9 @@ async def worker(envoy: RunningEnvoy) -> AsyncIterator[FakeWorker]:
         ("GET /v1/responses/resp_1", "resources/1"),
         ("GET /v1/things/1", "resources/1"),
         ("GET /ready", "resources/1"),
+        ("POST /v1/responses/", "resources/1"),
+        ("DELETE /v1/responses/resp_1", "resources/1"),
+        ("GET /v1/conversations", "resources/1"),
     ],
 )
 async def test_request_passes_the_segment_of_its_route_and_no_other(
@@ -261,9 +358,8 @@ async def test_headers_over_the_limit_are_answered_431(
     worker.behave = echo
     worker.segments.clear()
     response = await envoy.client.get("/v1/models", headers={"x-big": "x" * 61 * 1024})
-    message = "The request's headers are too large."
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": "headers_too_large"}
-    assert answer(response) == (431, "application/json", {"error": error})
+    too_large = error(INVALID, "headers_too_large", "The request's headers are too large.")
+    assert answer(response) == (431, "application/json", too_large)
     assert (worker.segments, upstream.heads) == ([], [])
 
 
@@ -276,9 +372,7 @@ async def test_request_that_is_not_http_is_answered_400_without_asking_a_worker(
     async with asyncio.timeout(WAIT_S):
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
-    message = "The request cannot be answered as it is."
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": "request_refused"}
-    assert (head.split(b"\r\n")[0], json.loads(body)) == (b"HTTP/1.1 400 Bad Request", {"error": error})
+    assert (head.split(b"\r\n")[0], json.loads(body)) == (b"HTTP/1.1 400 Bad Request", REFUSED)
     assert worker.segments == []
 
 

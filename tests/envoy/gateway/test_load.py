@@ -63,16 +63,26 @@ def test_upstream_alone_is_a_complete_file() -> None:
             {"match": {"path": "/v1/responses", "methods": ["POST"]}, "chain": "responses"},
             {"match": {"path": "/v1/responses/{response_id}", "methods": ["GET"]}, "chain": "resources"},
             {"match": {"path": "/ready", "methods": ["GET"]}, "chain": "resources"},
+            {"match": {"prefix": "/v1/responses", "methods": []}, "chain": "resources"},
+            {"match": {"prefix": "/v1/conversations", "methods": []}, "chain": "resources"},
             {"match": {"prefix": "/v1", "methods": []}},
         ],
         "limits": {
             "max_request_bytes": 10 * 2**20,
+            "max_turn_bytes": 128 * 2**20,
+            "max_reply_bytes": 64 * 2**20,
             "max_connections": 10_000,
             "max_streams": 65_536,
             "max_header_kib": 60,
             "connection_buffer_bytes": 2**20,
         },
-        "timeouts": {"stream_idle_s": 600, "request_headers_s": 30, "worker_connect_s": 1},
+        "timeouts": {
+            "upstream_idle_s": 600,
+            "stream_idle_s": 600,
+            "request_s": 300,
+            "request_headers_s": 30,
+            "worker_connect_s": 1,
+        },
     }
 
 
@@ -155,6 +165,8 @@ routes:
         ("/v1/responses", "responses", "b"),
         ("/v1/responses/{response_id}", "resources", "a"),
         ("/ready", "resources", "a"),
+        ("/v1/responses", "resources", "a"),
+        ("/v1/conversations", "resources", "a"),
         ("/v1", None, "a"),
     ]
 

@@ -3,7 +3,7 @@
 Knows the bodies of OpenAI (`{"error": {message, type, param, code}}`), vLLM (the same with an integer code and a Python
 class for a type, or without `error` around it) and llama.cpp (an integer code). Invariants: what is wrong with the
 request keeps its status and words, because the client must act on them; what is wrong with the server does not show
-its words; a body that is no API error is never echoed.
+its words, but for what Envoy says in its place, by a code of ours; a body that is no API error is never echoed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from attache_core import json_codec
 from attache_core.errors import SERVER_ERROR, AttacheError, ClientError, UpstreamError
+from attache_core.events.error_codes import UPSTREAM_CODES
 from attache_core.json_codec import Json
 
 _MEANT_FOR_CLIENT = frozenset({401, 403, 413, 429})
@@ -24,12 +25,9 @@ _KEPT_5XX = frozenset({503, 504})
 def error_from_http(status: int, headers: Mapping[str, str], body: bytes) -> AttacheError:
     """The error to answer with. `headers` have lower-case names; `body` may be cut off."""
     kept = {"retry-after": headers["retry-after"]} if status in (429, 503) and "retry-after" in headers else {}
-    if status >= 500:
-        http_status = status if status in _KEPT_5XX else 502
-        return UpstreamError(
-            f"The inference server failed with HTTP status {status}.", http_status=http_status, headers=kept
-        )
     given = _error_fields(body)
+    if status >= 500:
+        return _server_error(status, given or {}, kept)
     if status < 400 or (given is None and status not in _MEANT_FOR_CLIENT):
         return UpstreamError(f"The inference server's answer with HTTP status {status} is not an API answer.")
     fields = given or {}
@@ -41,6 +39,15 @@ def error_from_http(status: int, headers: Mapping[str, str], body: bytes) -> Att
         param=text(fields.get("param")),
         headers=kept,
     )
+
+
+def _server_error(status: int, given: Mapping[str, object], headers: Mapping[str, str]) -> UpstreamError:
+    code = text(given.get("code"))
+    if code in UPSTREAM_CODES:
+        return UpstreamError(str(given["message"]), http_status=status, code=code, headers=headers)
+    http_status = status if status in _KEPT_5XX else 502
+    message = f"The inference server failed with HTTP status {status}."
+    return UpstreamError(message, http_status=http_status, headers=headers)
 
 
 def stream_error(fields: Mapping[str, object]) -> Json:
