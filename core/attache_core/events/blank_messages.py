@@ -4,14 +4,17 @@ OpenAI's API sends no such item, and a delta once shown cannot be unshown. So a 
 text that is not white space; that costs no latency that a reader could see. One that ends blank is left out when
 another item follows it or a call came before it, and shown when it is all the answer there is.
 
-Knows the strict event stream of one round; is unaware of how it was made.
+Knows the strict event stream of one round; is unaware of how it was made. Invariant: deltas that are held back come
+out as one, so that a text held back takes the memory of its characters, however it was cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from attache_core.events import items
+from attache_core.events.growing_text import GrowingText
 from attache_core.events.model_events import Delta, Finished, ItemAdded, ItemDone, ModelEvent, PartDone, Started
 
 
@@ -21,6 +24,9 @@ class BlankMessages:
     def __init__(self) -> None:
         self._key: str | None = None
         self._held: list[ModelEvent] = []
+        self._blank: Delta | None = None
+        """The first of the deltas held back since the last of `_held`; their text is in `_blank_text`."""
+        self._blank_text = GrowingText()
         self._called = False
 
     def feed(self, events: list[ModelEvent]) -> list[ModelEvent]:
@@ -36,6 +42,10 @@ class BlankMessages:
             return [*self._release(show=not self._called), event]
         if isinstance(event, Started) or event.key != self._key:
             return (event,)
+        if isinstance(event, Delta) and not event.text.strip() and not event.extra:
+            self._hold_blank(event)
+            return ()
+        self._settle_blank()
         self._held.append(event)
         return self._release(show=True) if _says_something(event) else ()
 
@@ -48,7 +58,19 @@ class BlankMessages:
         self._called = self._called or event.item["type"] != "reasoning"
         return (event,)
 
+    def _hold_blank(self, event: Delta) -> None:
+        if self._blank is not None and self._blank.part != event.part:
+            self._settle_blank()
+        self._blank = self._blank or event
+        self._blank_text.add(event.text)
+
+    def _settle_blank(self) -> None:
+        if self._blank is not None:
+            self._held.append(replace(self._blank, text=self._blank_text.value))
+            self._blank, self._blank_text = None, GrowingText()
+
     def _release(self, *, show: bool) -> list[ModelEvent]:
+        self._settle_blank()
         held, self._held, self._key = self._held, [], None
         return held if show else []
 

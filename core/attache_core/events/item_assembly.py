@@ -11,6 +11,7 @@ from attache_core import json_codec
 from attache_core.errors import UpstreamError
 from attache_core.events import items
 from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT
+from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import Family
 from attache_core.events.model_events import (
     AnnotationAdded,
@@ -27,8 +28,8 @@ from attache_core.events.partial_item import PartialItem, PartialPart
 from attache_core.events.text_done import TextDone
 from attache_core.json_codec import Json
 
-EMPTY_BYTES = 64
-"""What an item or a part counts for beside its text, so that empty ones are bounded too."""
+EMPTY_BYTES = 1024
+"""What an item or a part counts for beside its text, about what it takes in memory, so that empty ones are bounded."""
 
 
 class ByteBudget:
@@ -79,12 +80,12 @@ class ItemAssembly:
             return
         text, index = event.text, None
         if self._call_text is not None:
-            self._item.pieces.append(text)
+            self._item.said.add(text)
         else:
             part = self._part(items.PART_OF_DELTA[event.kind], event.part or 0, out)
             if part.body is not None:
                 return
-            part.pieces.append(text)
+            part.said.add(text)
             index = part.index
             if event.extra:
                 part.logprobs += _objects(event.extra.get("logprobs"))
@@ -100,11 +101,11 @@ class ItemAssembly:
             return
         if self._call_text is not None:
             self._announce(event.name, out)
-            self._settle(self._item.pieces, event.text, None, event.kind, out)
+            self._settle(self._item.said, event.text, None, event.kind, out)
         else:
             part = self._part(items.PART_OF_DELTA[event.kind], event.part or 0, out)
             if part.body is None:
-                self._settle(part.pieces, event.text, part.index, event.kind, out)
+                self._settle(part.said, event.text, part.index, event.kind, out)
 
     def part_added(self, event: PartAdded, out: list[ModelEvent]) -> None:
         """A part begins; one with the number of a part that has ended is another part."""
@@ -134,7 +135,7 @@ class ItemAssembly:
         if self._call_text is not None:
             self._announce(given.get("name"), out)
             text = items.as_text(given.get(self._call_text))
-            self._settle(self._item.pieces, text, None, self._call_text, out)
+            self._settle(self._item.said, text, None, self._call_text, out)
         elif self.type in items.TEXT_ITEMS:
             for name in items.FAMILIES:
                 waiting = list(self._item.parts[name])
@@ -157,6 +158,7 @@ class ItemAssembly:
             self._close_part(part, None, out)
         shape = self._item.shape(status, given)
         self._spend(max(0, len(json_codec.encode(shape)) - self._size))
+        self._item.said.replace("")
         out.append(ItemDone(self.key, shape))
 
     def _announce(self, name: object, out: list[ModelEvent]) -> None:
@@ -166,8 +168,8 @@ class ItemAssembly:
         self._announced = True
         self._item.start = {**self._item.start, "name": name}
         out.append(ItemAdded(self.key, self._item.start))
-        if self._item.pieces:
-            out.append(Delta(self.key, None, self._call_text, self._item.text))
+        if self._item.said:
+            out.append(Delta(self.key, None, self._call_text, self._item.said.value))
 
     def _part(self, kind: PartKind, said: int, out: list[ModelEvent]) -> PartialPart:
         """The part that the server means, opened now unless it is known."""
@@ -189,11 +191,12 @@ class ItemAssembly:
             return
         if body is not None:
             text = items.as_text(body.get(items.text_field(part.kind)))
-            self._settle(part.pieces, text, part.index, items.DELTA_OF_PART[part.kind], out)
+            self._settle(part.said, text, part.index, items.DELTA_OF_PART[part.kind], out)
             part.annotations = _objects(body.get("annotations")) or part.annotations
             part.logprobs = _objects(body.get("logprobs")) or part.logprobs
-        part.body = part.shape()
-        out.append(PartDone(self.key, part.index, part.body))
+        shape = part.shape()
+        part.close(shape)
+        out.append(PartDone(self.key, part.index, shape))
 
     def _settle_part(self, name: Family, body: Json, waiting: list[PartialPart], out: list[ModelEvent]) -> None:
         """Bring one part in line with the final form of the item."""
@@ -209,15 +212,15 @@ class ItemAssembly:
             waiting.remove(part)
         self._close_part(part, body, out)
 
-    def _settle(self, pieces: list[str], text: str, index: int | None, kind: DeltaKind, out: list[ModelEvent]) -> None:
-        """Make `pieces` the final `text`, and say the rest of it where it goes on from what was said."""
-        said = "".join(pieces)
-        if not text or text == said:
+    def _settle(self, said: GrowingText, text: str, index: int | None, kind: DeltaKind, out: list[ModelEvent]) -> None:
+        """Make `said` the final `text`, and say the rest of it where it goes on from what was said."""
+        before = said.value
+        if not text or text == before:
             return
-        pieces[:] = [text]
-        rest = text.removeprefix(said)
+        said.replace(text)
+        rest = text.removeprefix(before)
         self._spend(_size(rest))
-        if self._announced and text.startswith(said):
+        if self._announced and text.startswith(before):
             out.append(Delta(self.key, index, kind, rest))
 
     def _refuse_more(self) -> None:

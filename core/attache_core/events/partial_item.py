@@ -1,7 +1,7 @@
 """An item while it is being said: its parts and the text so far, and the shape that it has when it ends.
 
 Knows one item; is unaware of other items, of ids and of indexes among items. Invariants: the parts of a family are
-numbered densely in the order of opening; text is kept in pieces and joined once.
+numbered densely in the order of opening; the text of what is closed is in its final shape alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from attache_core.events import items
+from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import FAMILIES, Family
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ModelEvent, PartAdded, PartDone, PartKind
 from attache_core.json_codec import Json
@@ -21,22 +22,23 @@ class PartialPart:
 
     index: int
     kind: PartKind | None
-    pieces: list[str] = field(default_factory=list)
+    said: GrowingText = field(default_factory=GrowingText)
+    """Its text so far, while it is open."""
     annotations: list[Json] = field(default_factory=list)
     logprobs: list[Json] = field(default_factory=list)
     body: Json | None = None
     """Its final shape, once it is closed."""
 
-    @property
-    def text(self) -> str:
-        """What was said of it so far."""
-        return "".join(self.pieces)
+    def close(self, body: Json) -> None:
+        """It ends in this shape."""
+        self.body = body
+        self.said.replace("")
 
     def shape(self) -> Json:
         """Its final shape; while it is open, with the text so far."""
         if self.body is not None or self.kind is None:
             return self.body or {}
-        return items.part_body(self.kind, self.text, self.annotations, self.logprobs)
+        return items.part_body(self.kind, self.said.value, self.annotations, self.logprobs)
 
 
 @dataclass(slots=True)
@@ -47,21 +49,14 @@ class PartialItem:
     start: Json
     """As it was announced."""
     parts: dict[Family, list[PartialPart]] = field(default_factory=lambda: {"content": [], "summary": []})
-    pieces: list[str] = field(default_factory=list)
-    """The arguments or the input of a call."""
-    end: Json | None = None
-    """Its final shape, once it is closed."""
+    said: GrowingText = field(default_factory=GrowingText)
+    """The arguments or the input of a call, so far."""
 
     @property
     def type(self) -> str:
         """The item's type."""
         kind: str = self.start["type"]
         return kind
-
-    @property
-    def text(self) -> str:
-        """The arguments or input so far."""
-        return "".join(self.pieces)
 
     def open_parts(self) -> Iterator[PartialPart]:
         """The parts that have not ended, in order, the summary's first."""
@@ -93,7 +88,7 @@ class PartialItem:
             summary, content = ([part.shape() for part in self.parts[name]] for name in FAMILIES)
             return items.ended_text(said, self.start, status, content, summary)
         if self.type in items.CALL_TEXT:
-            return items.ended_call(said, self.start, status, self.text)
+            return items.ended_call(said, self.start, status, self.said.value)
         if item is not None or "status" not in said:
             return said
         return {**said, "status": items.cut_off_status(self.type) if status == "incomplete" else status}

@@ -223,13 +223,13 @@ class Sequencer:
         kind, index = event.kind, event.part
         data: Json = {"type": _DELTA_TYPE[kind]}
         if index is None:
-            shown.item.pieces.append(event.text)
+            shown.item.said.add(event.text)
         else:
             name: items.Family = "summary" if kind == "summary_text" else "content"
             part = shown.item.open_part(name, index)
             if part is None:
                 return []
-            part.pieces.append(event.text)
+            part.said.add(event.text)
             data[_INDEX[name]] = index
         data["delta"] = event.text
         data["item_id"] = shown.id
@@ -262,7 +262,7 @@ class Sequencer:
 
     def _end_part(self, shown: _Shown, part: PartialPart, body: Json) -> list[Event]:
         """The text's end, with its log probabilities where it is output text, and the part's."""
-        part.body = body
+        part.close(body)
         assert part.kind is not None
         data: Json = {_INDEX[items.family(part.kind)]: part.index, "item_id": shown.id}
         if part.kind == "output_text":

@@ -1,26 +1,20 @@
 """The two kinds of tool declaration, read into values: functions for the model, servers for the gateway.
 
-Requests were checked before; what would be dangerous to take on trust (labels that do not tell servers apart, headers
-that break the framing of HTTP, approval that nobody gave) is refused here again. Pure.
+Unaware of what a valid declaration is: that is `types.tools`' to say, and it is asked here again, because a chain may
+have no filter that asked before and what it refuses is dangerous (labels that do not tell servers apart, headers that
+break the framing of HTTP, approval that nobody gave). Pure.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.tools.mcp.server import Credentials, McpServer
+from attache_core.types.tools import validate_tools
 
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
-_FRAMING_HEADERS = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"}
-    | {"expect", "accept-encoding", "proxy-authorization", "proxy-connection", "mcp-session-id", "mcp-protocol-version"}
-)
 _NO_PARAMETERS: Json = {"type": "object", "properties": {}}
 
 
@@ -59,15 +53,10 @@ def mcp_declarations(tools: Sequence[Json]) -> dict[int, McpDeclaration]:
     """The `mcp` entries, by their index in `tools`.
 
     Raises:
-        ClientError: an entry cannot be used; `param` says which.
+        ClientError: an entry of `tools`, of whatever type, cannot be used; `param` says which.
     """
-    found = {index: _mcp_declaration(tool, f"tools[{index}]") for index, tool in enumerate(tools) if is_mcp(tool)}
-    labels: set[str] = set()
-    for index, declaration in found.items():
-        if declaration.server_label in labels:
-            raise _invalid(f"tools[{index}].server_label", "Each MCP server of a request needs a label of its own.")
-        labels.add(declaration.server_label)
-    return found
+    validate_tools(tools or [])
+    return {index: _mcp_declaration(tool) for index, tool in enumerate(tools) if is_mcp(tool)}
 
 
 def is_mcp(tool: Json) -> bool:
@@ -75,51 +64,14 @@ def is_mcp(tool: Json) -> bool:
     return tool.get("type") == "mcp"
 
 
-def _mcp_declaration(tool: Json, param: str) -> McpDeclaration:
-    label, url = tool.get("server_label"), tool.get("server_url")
-    if not isinstance(label, str) or not label:
-        raise _invalid(f"{param}.server_label", "An MCP server needs a `server_label`.")
-    if not isinstance(url, str) or not url:
-        raise _invalid(f"{param}.server_url", "An MCP server needs a `server_url`.")
-    if tool.get("require_approval") != "never":
-        message = 'Approval of MCP calls is not supported: set `require_approval` to "never".'
-        raise _invalid(f"{param}.require_approval", message)
-    return McpDeclaration(label, McpServer(url, _credentials(tool, param)), _allowed_tools(tool, param))
+def _mcp_declaration(tool: Json) -> McpDeclaration:
+    credentials = Credentials(tool.get("headers"), tool.get("authorization"))
+    server = McpServer(tool["server_url"], credentials)
+    return McpDeclaration(tool["server_label"], server, _allowed_tools(tool.get("allowed_tools")))
 
 
-def _credentials(tool: Json, param: str) -> Credentials:
-    headers, authorization = tool.get("headers") or {}, tool.get("authorization")
-    if not isinstance(headers, dict) or not all(_is_header(name, value) for name, value in headers.items()):
-        message = (
-            "`headers` must be an object of HTTP header names and printable ASCII values, "
-            "without those that HTTP or MCP itself sets."
-        )
-        raise _invalid(f"{param}.headers", message)
-    if authorization is not None and not _is_header("authorization", authorization):
-        raise _invalid(f"{param}.authorization", "`authorization` must be a token of printable ASCII characters.")
-    return Credentials(headers, authorization)
-
-
-def _is_header(name: object, value: object) -> bool:
-    if not isinstance(name, str) or not isinstance(value, str):
-        return False
-    valid = _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)
-    return valid is not None and name.lower() not in _FRAMING_HEADERS
-
-
-def _allowed_tools(tool: Json, param: str) -> AllowedTools:
-    given: Any = tool.get("allowed_tools")
-    if given is None:
-        return AllowedTools()
-    names, read_only = (given.get("tool_names"), given.get("read_only")) if isinstance(given, dict) else (given, None)
-    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise _invalid(
-            f"{param}.allowed_tools", "`allowed_tools` must be a list of names or an object with `tool_names`."
-        )
-    if not isinstance(read_only, (bool, type(None))):
-        raise _invalid(f"{param}.allowed_tools.read_only", "`read_only` must be true or false.")
-    return AllowedTools(None if names is None else frozenset(names), read_only)
-
-
-def _invalid(param: str, message: str) -> ClientError:
-    return ClientError(message, param=param, code="invalid_value")
+def _allowed_tools(given: Any) -> AllowedTools:  # noqa: ANN401 - any JSON value
+    if not isinstance(given, dict):
+        return AllowedTools(None if given is None else frozenset(given))
+    names = given.get("tool_names")
+    return AllowedTools(None if names is None else frozenset(names), given.get("read_only"))

@@ -13,18 +13,14 @@ from dataclasses import dataclass, field
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import error_text
-from attache_core.tools.declarations import (
-    McpDeclaration,
-    function_tool,
-    is_mcp,
-    mcp_declarations,
-)
+from attache_core.tools.declarations import McpDeclaration, function_tool, is_mcp, mcp_declarations
 from attache_core.tools.gateway_tool import CallResult, GatewayTool
 from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.names import Origin, is_valid_name, labelled_names, model_names
 from attache_core.tools.task_scope import task_scope
+from attache_core.types.items import ORCHESTRATION_ITEMS
 
 __all__ = [
     "GatewayTool",
@@ -36,8 +32,6 @@ __all__ = [
     "model_tool_choice",
     "needs_discovery",
 ]
-
-_ORCHESTRATION_ONLY = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +101,6 @@ async def build_registry(tools: Sequence[Json], mcp: McpServers) -> ToolRegistry
     Raises:
         ClientError: a declaration cannot be used, or there are more servers or tools than the settings allow.
     """
-    for index, tool in enumerate(tools):
-        if tool.get("type") not in ("function", "mcp"):
-            raise ClientError(f"Tools of type {tool.get('type')!r} are not supported.", param=f"tools[{index}].type")
     declarations = mcp_declarations(tools)
     if len(declarations) > mcp.settings.max_servers_per_request:
         limit = mcp.settings.max_servers_per_request
@@ -136,7 +127,7 @@ def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
     for position, item in enumerate(items):
         if item.get("type") == "mcp_call":
             told += _told_call(item, position, names, registry)
-        elif item.get("type") not in _ORCHESTRATION_ONLY:
+        elif item.get("type") not in ORCHESTRATION_ITEMS:
             told.append(item)
     return told
 

@@ -159,7 +159,7 @@ async def _release_held(
         pending = iter(results)
         for held in view.held:
             if isinstance(held, HeldItem):
-                for shown in client.show(held.events):
+                for shown in client.show([held.done] if held.done else []):
                     yield shown
             elif runs:
                 for shown in client.show(call_begun(held)):

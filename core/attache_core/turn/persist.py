@@ -37,14 +37,17 @@ async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncGenerat
 
 
 async def _write(turn: TurnRequest, response: Json, store: Store) -> None:
-    try:
-        if response.get("id") != turn.facts.response_id:
+    failed = response.get("status") == "failed"
+    if response.get("id") != turn.facts.response_id:
+        if not failed:
             raise UpstreamError("What is below answered with another response.", code=BAD_ANSWER)
+        return
+    try:
         await store.save_turn(turn.facts.tenant, StoredTurn(response, stored_input(turn.body)))
-    except (StoreError, UpstreamError) as error:
-        if response.get("status") != "failed":
+    except StoreError as error:
+        if not failed:
             raise
-        _log.warning("failed turn not stored", response_id=turn.facts.response_id, reason=error.message)
+        _log.warning("failed turn not stored", response_id=response["id"], reason=error.message)
 
 
 def stored_input(body: Json) -> list[Json]:

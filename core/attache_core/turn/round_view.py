@@ -8,7 +8,7 @@ in the model's order, one at a time. Sans-IO.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from attache_core.events.model_events import Finished, ItemAdded, ItemDone, ModelEvent, Started
 from attache_core.tools.registry import GatewayTool
@@ -17,9 +17,13 @@ from attache_core.turn.pending_calls import OUTPUT_OF
 
 @dataclass(slots=True)
 class HeldItem:
-    """An item that is shown once the gateway calls before it have ended."""
+    """An item that is shown, whole, once the gateway calls before it have ended."""
 
-    events: list[ModelEvent] = field(default_factory=list)
+    done: ItemDone | None = None
+
+    def take(self, done: ItemDone) -> None:
+        """The model has said all of it."""
+        self.done = done
 
 
 @dataclass(slots=True)
@@ -29,6 +33,10 @@ class HeldCall:
     key: str
     tool: GatewayTool
     arguments: str = ""
+
+    def take(self, done: ItemDone) -> None:
+        """The model has written all of it."""
+        self.arguments = done.item.get("arguments") or ""
 
 
 class RoundView:
@@ -64,10 +72,8 @@ class RoundView:
         entry = self._held_by_key.get(said.key)
         if entry is None:
             return True
-        if isinstance(entry, HeldItem):
-            entry.events.append(said)
-        elif isinstance(said, ItemDone):
-            entry.arguments = said.item.get("arguments") or ""
+        if isinstance(said, ItemDone):
+            entry.take(said)
         return False
 
     def _add(self, said: ItemAdded) -> bool:
@@ -79,7 +85,7 @@ class RoundView:
         self.client_called = self.client_called or kind in OUTPUT_OF
         if not self.held:
             return True
-        self._hold(said.key, HeldItem([said]))
+        self._hold(said.key, HeldItem())
         return False
 
     def _hold(self, key: str, entry: HeldItem | HeldCall) -> None:

@@ -211,6 +211,9 @@ ITEM_TYPES = (
 ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
 """Items that only orchestration sees; no inference server knows them."""
 
+ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
+"""Items that only orchestration sees; no inference server knows them."""
+
 _UNSUPPORTED = {
     "item_reference": "Send the item itself, or continue from it with 'previous_response_id'.",
     "additional_tools": "Declare the tools in 'tools'.",

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, PlainValidator, StringConstraints
 
 from attache_core.json_codec import Json
-from attache_core.types.shape import Shape, array_of, named_by_type, text
+from attache_core.types.shape import Shape, array_of, check, named_by_type, text
 from attache_core.types.violation import Path, quoted, refused, wrong_type, wrong_value
 
 MAX_TOOLS = 128
@@ -30,6 +30,12 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS,
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_FRAMING_HEADERS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"}
+    | {"expect", "accept-encoding", "proxy-authorization", "proxy-connection", "mcp-session-id", "mcp-protocol-version"}
+)
+"""Headers that HTTP or MCP itself sets: another value could make one request two, or another session's."""
+
 _NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
@@ -77,6 +83,8 @@ def _check_headers(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     for name, content in value.items():
         if not _HEADER_NAME.fullmatch(name):
             raise refused("invalid_value", "Invalid '{param}': a key is not the name of an HTTP header.")
+        if name.lower() in _FRAMING_HEADERS:
+            raise refused("invalid_value", f"Invalid '{{param}}': {quoted(name)} is set by HTTP or MCP itself.")
         if not isinstance(content, str):
             raise wrong_type("a string", content, (name,))
         _require_header_value(content, (name,))
@@ -140,6 +148,19 @@ def check_tools(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     _require_unique(value, "function", "name")
     _require_unique(value, "mcp", "server_label")
     return value
+
+
+class _Tools(Shape):
+    tools: Annotated[Any, PlainValidator(check_tools)]
+
+
+def validate_tools(tools: object) -> None:
+    """Look at the `tools` of a request alone, as `request.validate_create` does.
+
+    Raises:
+        ClientError: 400 with `param` and `code` for the first thing that is wrong.
+    """
+    check(_Tools, {"tools": tools})
 
 
 def _require_unique(tools: Sequence[Json], kind: str, key: str) -> None:

@@ -22,7 +22,7 @@ class ToolDispatchConfig(FilterConfig):
     """Gateway-executed calls of one round that run at the same time."""
 
     call_timeout_s: float = Field(default=60.0, gt=0, le=3600)
-    """Seconds that one call may take, from the moment it begins; then the model is told that it timed out."""
+    """Seconds that one call may take, from the moment it begins; then it is cancelled, and the model is told."""
 
 
 class ToolDispatch(TurnFilter[ToolDispatchConfig]):

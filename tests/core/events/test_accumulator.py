@@ -6,6 +6,7 @@ import pytest
 
 from attache_core.errors import UpstreamError
 from attache_core.events.accumulator import Accumulator
+from attache_core.events.item_assembly import EMPTY_BYTES
 from attache_core.events.model_events import (
     AnnotationAdded,
     Delta,
@@ -328,7 +329,7 @@ def test_item_that_the_server_calls_incomplete_is_incomplete() -> None:
 @pytest.mark.parametrize("size", [1, 3, 50, 1000])
 def test_bound_on_what_is_retained_holds_however_the_text_is_cut(size: int) -> None:
     def feed_text(length: int) -> None:
-        accumulator = Accumulator(max_bytes=1500)
+        accumulator = Accumulator(max_bytes=1500 + 2 * EMPTY_BYTES)
         text = "ü" * (length // 2)
         for start in range(0, len(text), size):
             accumulator.feed(Delta("m", 0, "text", text[start : start + size]))
@@ -348,12 +349,12 @@ def test_bound_on_what_is_retained_holds_however_the_text_is_cut(size: int) -> N
         lambda number: PartAdded("m", number, "output_text"),
         lambda number: AnnotationAdded("m", 0, {"n": number}),
         lambda number: Delta("m", 0, "text", "a", {"logprobs": [{"token": "a"}]}),
-        lambda number: ItemDone("x", {"type": "x", "big": "x" * 2000}),
-        lambda number: TextDone("m", 0, "text", "x" * 2000),
+        lambda number: ItemDone("x", {"type": "x", "big": "x" * 4000}),
+        lambda number: TextDone("m", 0, "text", "x" * 4000),
     ],
 )
 def test_everything_that_is_retained_counts(said: Any) -> None:
-    accumulator = Accumulator(max_bytes=1500)
+    accumulator = Accumulator(max_bytes=1500 + 2 * EMPTY_BYTES)
     with pytest.raises(UpstreamError):  # noqa: PT012 - any of the many may be the one too many
         for number in range(200):
             accumulator.feed(said(number))

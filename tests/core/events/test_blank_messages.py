@@ -65,3 +65,19 @@ def test_call_that_is_still_open_goes_on_while_a_message_is_held_back() -> None:
         accumulator.feed(event)
     delta = Delta("f", None, "arguments", "{}")
     assert accumulator.feed(delta) == [delta]
+
+
+def test_white_space_in_many_deltas_is_shown_as_one() -> None:
+    accumulator = new_accumulator()
+    for _ in range(200):
+        assert accumulator.feed(Delta("m", 0, "text", "\n ")) == []
+    word = Delta("m", 0, "text", "Hello")
+    assert accumulator.feed(word)[-2:] == [Delta("m", 0, "text", "\n " * 200), word]
+
+
+def test_white_space_with_log_probabilities_is_shown_with_them() -> None:
+    accumulator = new_accumulator()
+    known = Delta("m", 0, "text", " ", {"logprobs": [{"token": " "}]})
+    said = [Delta("m", 0, "text", "\n"), known, Delta("m", 0, "text", "\n"), Delta("m", 0, "text", "x")]
+    shown = [event for delta in said for event in accumulator.feed(delta)]
+    assert shown[-4:] == said

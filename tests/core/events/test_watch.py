@@ -68,5 +68,19 @@ def test_deltas_of_an_item_that_is_done_are_not_retained() -> None:
     watch = StreamWatch()
     for event in client_events(answer.payloads)[:-1]:
         watch.observe(event)
-    retained = [event.type for said in watch._items.values() for event in said]
-    assert retained == ["response.output_item.added", "response.output_item.done"]
+    retained = [event.type for item in watch._items.values() for event in item.events]
+    assert (retained, watch._texts) == (["response.output_item.added", "response.output_item.done"], {})
+
+
+def test_events_of_parts_and_items_that_were_never_begun_are_not_retained() -> None:
+    (answer,) = recorded("text/resp-single-gpt-4o-streaming.yaml")
+    events = client_events(answer.payloads)[:5]
+    watch = StreamWatch()
+    for event in events:
+        watch.observe(event)
+    before = watch._items[0].events[:], watch._items[0].parts.copy(), list(watch._texts)
+    for kind in ("output_text.delta", "output_text.done", "content_part.done", "output_text.annotation.added"):
+        for place in ({"output_index": 0, "content_index": 7}, {"output_index": 7, "content_index": 0}):
+            watch.observe(Event(f"response.{kind}", {**place, "delta": "x", "sequence_number": 4}))
+    assert (watch._items[0].events, watch._items[0].parts, list(watch._texts), list(watch._items)) == (*before, [0])
+    check_stream([*events, *watch.fail(BROKEN)])

@@ -27,7 +27,7 @@ def declare() -> Declare:
 @pytest.fixture
 def loopback() -> McpSettings:
     """Settings with which servers of tests can be reached."""
-    return McpSettings(allow_private_addresses=True, connect_timeout_s=5, call_timeout_s=5)
+    return McpSettings(allow_private_addresses=True, connect_timeout_s=5)
 
 
 @pytest.fixture

@@ -128,6 +128,17 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
             "Invalid 'tools[1].headers': a key is not the name of an HTTP header.",
         ),
     ),
+    *[
+        (
+            {**MCP, "headers": {name: "s3cret"}},
+            refusal(
+                "invalid_value",
+                "tools[1].headers",
+                f"Invalid 'tools[1].headers': '{name}' is set by HTTP or MCP itself.",
+            ),
+        )
+        for name in ("Host", "content-length", "Transfer-Encoding", "Mcp-Session-Id", "accept-encoding")
+    ],
     (
         {**MCP, "authorization": "s3cr\u00e9t"},
         refusal("invalid_value", "tools[1].authorization", f"Invalid 'tools[1].authorization': {FIELD_VALUE}"),

@@ -6,6 +6,8 @@ SDK; what that raises is mapped to these errors in `sdk_errors`.
 
 from __future__ import annotations
 
+import secrets
+
 from attache_core.errors import ToolError
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import CONNECTION_CLOSED, http_error, protocol_error
@@ -15,8 +17,9 @@ CLOSED = "The MCP server closed the connection before it answered."
 TIMED_OUT = "The MCP server did not answer in time."
 UNREACHABLE = "The MCP server cannot be reached."
 
-WIRE_FAILURE = -32_099
-"""JSON-RPC code by which our transport tells of a failure of HTTP; never shown. `data` is the public error object."""
+_WIRE_FAILURE = -32_099
+_OURS = secrets.token_hex(16)
+"""Tells our transport's errors from a server's, which can send any code and any data but cannot know this."""
 
 
 class McpServerError(ToolError):
@@ -44,3 +47,14 @@ def closed() -> Json:
 def http_failure(status: int) -> Json:
     """The error object for an HTTP answer that is no success."""
     return http_error(status, f"The MCP server answered with HTTP status {status}.")
+
+
+def wire_error(error: Json) -> Json:
+    """A failure of HTTP as the JSON-RPC error by which our transport tells the SDK of it; it is never shown."""
+    return {"code": _WIRE_FAILURE, "message": error["message"], "data": {_OURS: error}}
+
+
+def told_by_wire(data: object) -> Json | None:
+    """The error object that our transport put into `data`; None for whatever a server sent there."""
+    error: Json | None = data.get(_OURS) if isinstance(data, dict) else None
+    return error

@@ -1,6 +1,8 @@
 """What the MCP SDK raises, as an `McpServerError`.
 
-The SDK raises its own errors, pydantic's, httpx2's and groups of all these.
+The SDK raises its own errors, pydantic's, httpx2's and groups of all these, and what its code runs into when a server
+sends what it did not expect. Invariant: nothing is shown of it but a JSON-RPC error's code and message, which are the
+server's own: without the credentials that they may repeat, and cut.
 """
 
 from __future__ import annotations
@@ -19,21 +21,12 @@ from attache_core.tools.call_errors import (
     REQUEST_TIMEOUT,
     protocol_error,
 )
-from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, WIRE_FAILURE, McpServerError, closed
+from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, McpServerError, closed, told_by_wire
 from attache_core.tools.mcp.server import Credentials
-
-SDK_ERRORS = (
-    MCPError,
-    ValidationError,
-    RuntimeError,
-    TimeoutError,
-    anyio.ClosedResourceError,
-    anyio.BrokenResourceError,
-)
-"""What a request of the SDK may raise."""
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGE_CHARS = 2000
+_SILENT = "The MCP server refused the request without saying why."
 
 _SDK_WORDS = {
     "Connection closed": (CONNECTION_CLOSED, CLOSED),
@@ -71,12 +64,13 @@ def _known(error: BaseException, credentials: Credentials) -> Json | None:
 
 
 def _of_mcp_error(error: MCPError, credentials: Credentials) -> Json:
-    if error.code == WIRE_FAILURE and isinstance(error.data, dict):
-        return error.data
+    ours = told_by_wire(error.data)
+    if ours is not None:
+        return ours
     for words, (code, message) in _SDK_WORDS.items():
         if error.message.startswith(words):
             return protocol_error(code, message)
-    return protocol_error(error.code, credentials.redact(error.message)[:_MAX_MESSAGE_CHARS])
+    return protocol_error(error.code, credentials.redact(error.message)[:_MAX_MESSAGE_CHARS] or _SILENT)
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

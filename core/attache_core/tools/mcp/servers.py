@@ -67,7 +67,10 @@ class McpServers:
             return await session.tools()
 
     async def call_tool(self, server: McpServer, name: str, arguments: Json) -> CallResult:
-        """Call a tool of the server, at most once. A failure is a result; cancelling the caller cancels the call."""
+        """Call a tool of the server, at most once. A failure is a result; cancelling the caller cancels the call.
+
+        No time limit but the caller's.
+        """
         try:
             async with self._session(server) as session:
                 return await session.call(name, arguments)

@@ -38,7 +38,7 @@ from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.addresses import resolve
 from attache_core.tools.mcp.failure import McpServerError, closed
 from attache_core.tools.mcp.results import call_result, listed_tool
-from attache_core.tools.mcp.sdk_errors import SDK_ERRORS, failure_of
+from attache_core.tools.mcp.sdk_errors import failure_of
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.mcp.wire import ServerWire, open_client
@@ -133,7 +133,7 @@ class McpSession:
             return tools
 
     async def call(self, name: str, arguments: Json) -> CallResult:
-        """Call a tool, once: a request that may have been sent is never sent again.
+        """Call a tool, once: a request that may have been sent is never sent again. No time limit but the caller's.
 
         Raises:
             McpServerError: the result did not come back, or the server refused the call.
@@ -148,13 +148,13 @@ class McpSession:
 
     @asynccontextmanager
     async def _sdk(self) -> AsyncIterator[Client]:
-        """The open client; what it raises is mapped."""
+        """The open client; whatever is raised inside is mapped."""
         await self._settled.wait()
         if self._failure is not None or self._client is None:
             raise McpServerError(self._failure.error if self._failure is not None else closed())
         try:
             yield self._client
-        except SDK_ERRORS as error:
+        except Exception as error:  # noqa: BLE001 - the edge to the SDK, which raises anything at odd answers
             raise failure_of(error, self._server.credentials) from None
 
     @asynccontextmanager
@@ -170,7 +170,6 @@ class McpSession:
                 transport,
                 cache=None,
                 client_info=_CLIENT_INFO,
-                read_timeout_seconds=settings.call_timeout_s,
                 message_handler=self._on_message,
             ) as client:
                 yield client
@@ -205,7 +204,7 @@ class McpSession:
                 self._forget_tools()
         except SubscriptionLost:
             self._forget_tools()  # a change may have been missed
-        except SDK_ERRORS:
+        except Exception:  # noqa: BLE001 - the edge to the SDK; without a listener, the list ages
             return
 
     def _forget_tools(self) -> None:

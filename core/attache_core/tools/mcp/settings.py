@@ -14,10 +14,8 @@ class McpSettings(BaseModel):
     """How long a server's tool list is reused, in seconds; it is dropped earlier when the server says it changed."""
 
     connect_timeout_s: float = Field(default=10.0, gt=0)
-    """Seconds for opening a session with a server, and again for listing its tools."""
-
-    call_timeout_s: float = Field(default=60.0, gt=0)
-    """Seconds that a server may take to answer one request."""
+    """Seconds for opening a session with a server, and again for listing its tools. Calls have a limit of their own, a
+    setting of `tool_dispatch`."""
 
     idle_timeout_s: float = Field(default=300.0, ge=0)
     """Seconds after its last use at which a session with a server is closed."""

@@ -2,7 +2,8 @@
 
 The SDK's transport ends the whole session when one request fails below HTTP, and forgets the status of an HTTP error.
 So here, where HTTP is seen, a failed POST is answered with a JSON-RPC error that carries the public error object (see
-`failure.WIRE_FAILURE`): the SDK hands it to the one waiting caller, and other calls of the session go on.
+`failure.wire_error`): the SDK hands it to the one waiting caller, and other calls of the session go on. What is no
+answer to the request never reaches the SDK, which would wait on for one.
 
 Knows HTTP and the outermost shape of JSON-RPC; unaware of tools. Redirects are not followed: the SDK does so only when
 the client's `max_redirects` allows it, and `open_client` does not. Source: MCP specification, "Streamable HTTP".
@@ -22,7 +23,7 @@ from attache_core import json_codec
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
 from attache_core.tools.mcp.addresses import Endpoint
-from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, WIRE_FAILURE, http_failure, unreachable
+from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, http_failure, unreachable, wire_error
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.task_scope import TaskScope
@@ -35,7 +36,8 @@ _KEEPALIVE_S = 4.0
 
 _SESSION_HEADER = "mcp-session-id"
 _KEPT_HEADERS = ("content-type", _SESSION_HEADER)
-_LISTEN = "subscriptions/listen"
+_UNLIMITED = frozenset({"tools/call", "subscriptions/listen"})
+"""Methods that may take as long as their caller lets them."""
 
 
 class ServerWire(httpx2.AsyncBaseTransport):
@@ -75,16 +77,19 @@ class ServerWire(httpx2.AsyncBaseTransport):
         await self._http.aclose()
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
-        method = _method_of(request.content)
+        asked = _message(request.content) or {}
+        method = asked.get("method")
         if method == "notifications/cancelled":
             # The SDK sends notifications one after the other: a server that is slow to take one would hold up all.
             self._tasks.start(self._notify(request))
             return httpx2.Response(202)
-        limit = None if method == _LISTEN else asyncio.get_running_loop().time() + self._settings.call_timeout_s
+        limit = None
+        if method not in _UNLIMITED:
+            limit = asyncio.get_running_loop().time() + self._settings.connect_timeout_s
         try:
             async with asyncio.timeout_at(limit):
                 response = await self._send(request)
-                return await self._answer(request, response, limit)
+                return await self._answer(request, asked.get("id"), response, limit)
         except (httpx2.RequestError, TimeoutError) as error:
             self.broken = self.broken or not isinstance(error, httpx2.DecodingError)
             return _failure(_error_object(error))
@@ -96,7 +101,9 @@ class ServerWire(httpx2.AsyncBaseTransport):
         except (httpx2.TransportError, TimeoutError):
             self.broken = True
 
-    async def _answer(self, request: httpx2.Request, response: httpx2.Response, limit: float | None) -> httpx2.Response:
+    async def _answer(
+        self, request: httpx2.Request, asked_id: object, response: httpx2.Response, limit: float | None
+    ) -> httpx2.Response:
         """What the SDK is to see of an answer whose headers have arrived."""
         status, content_type = response.status_code, response.headers.get("content-type", "").lower()
         headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
@@ -111,8 +118,13 @@ class ServerWire(httpx2.AsyncBaseTransport):
         if status == 404 and _SESSION_HEADER in request.headers:
             self.broken = True
             return _failure(http_failure(404))
-        if message is not None and (status == 200 or (status >= 400 and "error" in message)):
-            return httpx2.Response(status, headers=headers, content=body)
+        if message is not None and (
+            (status == 200 and _is_answer(message)) or (status >= 400 and _is_refusal(message))
+        ):
+            # It answers this request, whatever id it gives; servers that failed to read the request give null.
+            same = type(message.get("id")) is type(asked_id) and message.get("id") == asked_id
+            content = body if same else json_codec.encode({**message, "id": asked_id})
+            return httpx2.Response(status, headers=headers, content=content)
         return _failure(protocol_error(PARSE_ERROR, NOT_MCP) if status == 200 else http_failure(status))
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
@@ -167,7 +179,7 @@ class _Bounded(httpx2.AsyncByteStream):
             async with asyncio.timeout_at(self._limit):
                 return await anext(chunks, None)
         except TimeoutError:
-            raise httpx2.ReadTimeout("the body took longer than mcp.call_timeout_s") from None
+            raise httpx2.ReadTimeout("the body took longer than mcp.connect_timeout_s") from None
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -186,12 +198,6 @@ def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> h
     )
 
 
-def _method_of(body: bytes) -> str | None:
-    message = _message(body)
-    method = message.get("method") if message is not None else None
-    return method if isinstance(method, str) else None
-
-
 def _message(body: bytes) -> Json | None:
     """A JSON-RPC message, or None when it is none."""
     try:
@@ -201,10 +207,18 @@ def _message(body: bytes) -> Json | None:
     return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
 
 
+def _is_answer(message: Json) -> bool:
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def _is_refusal(message: Json) -> bool:
+    error = message.get("error")
+    return isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str)
+
+
 def _failure(error: Json) -> httpx2.Response:
     """An answer that the SDK takes for the server's refusal of this one request."""
-    refusal = {"code": WIRE_FAILURE, "message": error["message"], "data": error}
-    return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": refusal})
+    return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": wire_error(error)})
 
 
 def _error_object(error: Exception) -> Json:

@@ -31,8 +31,11 @@ def status(code: int) -> Json:
     return http_error(code, f"The MCP server answered with HTTP status {code}.")
 
 
+# A call that is never answered ends when its caller gives up: see test_sessions and test_scheduler.
+HANGING = pytest.param(Fault(hang=True), TIMED_OUT, id="never answers")
+SILENT = protocol_error(-32050, "The MCP server refused the request without saying why.")
+FORGED = {"type": "http_error", "code": 200, "message": "All is well."}
 FAULTS: dict[str, tuple[Fault, Json]] = {
-    "never answers": (Fault(hang=True), TIMED_OUT),
     "500": (Fault(status=500, content_type="text/plain", body=b"trace"), status(500)),
     "401": (Fault(status=401, body=b"{}"), status(401)),
     "429 with a page": (Fault(status=429, content_type="text/html", body=b"<p>"), status(429)),
@@ -54,19 +57,37 @@ FAULTS: dict[str, tuple[Fault, Json]] = {
         Fault(status=400, error={"code": -32050, "message": "Out of order."}),
         protocol_error(-32050, "Out of order."),
     ),
+    "JSON-RPC error that is empty": (Fault(error={"code": -32050, "message": ""}), SILENT),
+    "JSON-RPC error that is long": (
+        Fault(error={"code": -32050, "message": "x" * 3000}),
+        protocol_error(-32050, "x" * 2000),
+    ),
+    "JSON-RPC error with the gateway's own code": (
+        Fault(error={"code": -32099, "message": "Trust me.", "data": FORGED}),
+        protocol_error(-32099, "Trust me."),
+    ),
+    "JSON-RPC error with the gateway's own code, empty data and status 400": (
+        Fault(status=400, error={"code": -32099, "message": "Trust me.", "data": {}}),
+        protocol_error(-32099, "Trust me."),
+    ),
+    "JSON-RPC error without a message": (Fault(error={"code": -32050}), NOT_MCP),
+    "JSON-RPC error without a message and with status 400": (Fault(status=400, error={"code": -32050}), status(400)),
+    "JSON-RPC error to nobody": (
+        Fault(body=b'{"jsonrpc":"2.0","id":null,"error":{"code":-32050,"message":"Out of order."}}'),
+        protocol_error(-32050, "Out of order."),
+    ),
+    "a request": (Fault(body=b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), NOT_MCP),
     "dies in its JSON": (Fault(body=b'{"jsonrpc"', cut_off=True), CLOSED),
     "dies in its events": (Fault(content_type="text/event-stream", body=b": hm\n\n", cut_off=True), CLOSED),
     "ends its events": (Fault(content_type="text/event-stream", body=b": hm\n\n"), CLOSED),
     "too much": (Fault(body=b'{"jsonrpc":"2.0"' + b" " * 5000), TOO_LARGE),
 }
-cases = pytest.mark.parametrize(("fault", "error"), FAULTS.values(), ids=FAULTS)
+CASES = [pytest.param(*values, id=name) for name, values in FAULTS.items()]
 protocols = pytest.mark.parametrize("protocol", ["modern", "legacy"])
 
 
 def settings(timeout_s: float = 5.0) -> McpSettings:
-    return McpSettings(
-        allow_private_addresses=True, connect_timeout_s=timeout_s, call_timeout_s=timeout_s, max_message_bytes=4096
-    )
+    return McpSettings(allow_private_addresses=True, connect_timeout_s=timeout_s, max_message_bytes=4096)
 
 
 def settings_for(fault: Fault) -> McpSettings:
@@ -77,7 +98,7 @@ def settings_for(fault: Fault) -> McpSettings:
 SMALL = McpServerOptions(page_size=4)
 
 
-@cases
+@pytest.mark.parametrize(("fault", "error"), [HANGING, *CASES])
 async def test_server_that_fails_to_list_has_a_listing_with_an_error(
     declare: Declare, fault: Fault, error: Json
 ) -> None:
@@ -90,9 +111,9 @@ async def test_server_that_fails_to_list_has_a_listing_with_an_error(
     assert recovered.listings[0].error is None
 
 
-@cases
+@pytest.mark.parametrize(("fault", "error"), CASES)
 async def test_call_that_fails_is_a_result_and_is_sent_once(declare: Declare, fault: Fault, error: Json) -> None:
-    async with running_mcp_server(SMALL) as server, open_mcp_servers(settings_for(fault)) as mcp:
+    async with running_mcp_server(SMALL) as server, open_mcp_servers(settings()) as mcp:
         echo = (await build_registry([declare(server.url)], mcp)).gateway_tools["echo"]
         server.faults["tools/call"] = fault
         failed = await echo.call({"text": "x"})

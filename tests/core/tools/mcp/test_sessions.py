@@ -172,6 +172,15 @@ async def test_hanging_call_times_out_and_its_siblings_answer(
     assert told == ["1", timed_out, "no", '{"sum":3}']
 
 
+@protocols
+async def test_call_may_take_longer_than_other_requests(loopback: McpSettings, declare: Declare, protocol: str) -> None:
+    async with pool(loopback.model_copy(update={"connect_timeout_s": 1.5}), protocol) as (server, mcp):
+        hang = (await build_registry([declare(server.url)], mcp)).gateway_tools["hang"]
+        async with scheduled([GatewayCall(hang, "")], CallLimits(call_timeout_s=1.8)) as [result]:
+            told = (await result).model_text
+    assert told == "The tool call failed: The tool did not answer within 1.8 s."
+
+
 async def test_server_that_does_not_take_the_cancellation_holds_up_nobody(
     loopback: McpSettings, declare: Declare
 ) -> None:
