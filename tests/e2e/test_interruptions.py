@@ -233,6 +233,9 @@ async def test_gateway_in_front_of_an_upstream_that_is_down_answers_in_the_apis_
         running_gateway(settings, until="listening") as gateway,
         httpx.AsyncClient(base_url=gateway.url) as client,
     ):
+        async with asyncio.timeout(4 * WAIT_S):
+            while (await gateway.admin.healthy_workers())[0] == 0:  # noqa: ASYNC110 - Envoy is only ever asked
+                await asyncio.sleep(0.05)
         answer = await client.post("/v1/responses", json={"model": "m", "input": "Hi", "stream": stream})
         ready = await client.get("/ready")
 

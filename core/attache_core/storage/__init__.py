@@ -1,8 +1,10 @@
-"""The state of conversations: opening a store, bringing its schema up to date, and what the turn may ask of it."""
+"""The state of conversations: what the turn may ask of a store.
 
-from attache_core.storage.engine import open_store
+`engine.open_store` opens one and `migrate.migrate` makes its tables; they are not named here, because whoever imports
+them imports a database toolkit.
+"""
+
 from attache_core.storage.limits import StoreLimits
-from attache_core.storage.migrate import migrate
 from attache_core.storage.store import Store, StoredTurn
 
-__all__ = ["open_store", "migrate", "Store", "StoredTurn", "StoreLimits"]
+__all__ = ["Store", "StoredTurn", "StoreLimits"]

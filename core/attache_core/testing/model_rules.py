@@ -48,7 +48,8 @@ def default_answer(request: ReceivedRequest) -> Reply:
     weather = _weather_tool(request.body)
     if weather is not None and "weather" in asked.lower():
         return function_calls(call(weather["name"], {_first_parameter(weather): _city(asked)}))
-    return text(f"This is {request.body.get('model', 'the model')}. I was given {len(items)} input items.")
+    count = "1 input item" if len(items) == 1 else f"{len(items)} input items"
+    return text(f"This is {request.body.get('model', 'the model')}. I was given {count}.")
 
 
 def _items(body: Json) -> list[Json]:

@@ -1,11 +1,11 @@
 """The demo's client: what it asks, what it shows of the answers, and what it expects of them.
 
-It speaks plain HTTP, as any client would, and knows of the gateway nothing but its URL and Envoy's statistics.
+It speaks plain HTTP, as any client would, and knows of the gateway nothing but its URL and Envoy's statistics. An arrow
+to the right is what it sent to Envoy, one to the left what came back.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator
 from types import TracebackType
 
@@ -21,7 +21,7 @@ from attache_envoy.run.supervisor import RunningGateway
 MODEL = "attache-demo"
 RESPONSES_PATH = "/v1/responses"
 TIMEOUT_S = 30.0
-LONGEST_SHOWN = 60
+LONGEST_SHOWN = 72
 
 UPSTREAM_REQUESTS = r"^cluster\.upstream[./_-].*\.upstream_rq_total$"
 """Requests that Envoy sent to inference servers: its counters of their clusters."""
@@ -49,63 +49,76 @@ class Conversation:
 
     def introduce(self, model_url: str, placement: str) -> None:
         """Who is who."""
-        self._console.print(
-            f"  Envoy         {self._running.url}   all that the client talks to\n"
-            f"  model server  {model_url}   stateless: it remembers nothing\n"
-            f"  MCP server    {self._mcp_url}   tools, run by the gateway\n"
-            f"  In Envoy's filter chain: Attaché's filters, in Python, {placement}. They keep the state."
+        self._show(
+            "",
+            f"  Envoy         {self._running.url:<27}   all that the client talks to",
+            f"    filters     Attaché's, in Python, {placement}: they keep the state and run the tools",
+            f"  model server  {model_url:<27}   remembers nothing; only Envoy talks to it",
+            f"  MCP server    {self._mcp_url:<27}   has a tool; only the filters talk to it",
         )
 
     async def plain_turn(self) -> Json:
         """Turn 1: no stream, no tools; one inference round."""
-        self._title("1", "A plain turn", "one inference round; the turn is stored")
-        answer = await self._client.post(
-            RESPONSES_PATH, json={"model": MODEL, "input": "Hello! Please remember that I live in Paris."}
-        )
+        question = "Hello! Please remember that I live in Paris."
+        self._title("1. A plain turn")
+        self._show(f"  → POST {RESPONSES_PATH}  {question!r}")
+        answer = await self._client.post(RESPONSES_PATH, json={"model": MODEL, "input": question})
         self._expect(answer.status_code == 200, f"the plain turn got HTTP status {answer.status_code}: {answer.text}")
         response: Json = answer.json()
-        self._show_response(response)
+        for item in response.get("output", []):
+            self._show_item(item)
+        await self._show_end(response, rounds=1)
         return response
 
     async def streamed_turn(self, previous: Json) -> Json:
         """Turn 2: continues turn 1 by its id, streamed, with an MCP tool that the gateway calls; two rounds."""
-        self._title("2", "A streamed turn that continues it", "two rounds, a tool call between")
-        body = {
-            "model": MODEL,
-            "input": "How is the weather in Paris?",
-            "previous_response_id": previous["id"],
-            "stream": True,
-            "tools": [
-                {"type": "mcp", "server_label": "weather", "server_url": self._mcp_url, "require_approval": "never"}
-            ],
-        }
-        events = [event async for event in self._shown_events(body)]
+        question = "How is the weather in Paris?"
+        self._title("2. A streamed turn that continues it, with a tool")
+        self._show(
+            f"  → POST {RESPONSES_PATH}  {question!r}",
+            f"         previous_response_id {_short(previous['id'])}, and an MCP server as its tool",
+        )
+        events = [event async for event in self._shown_events(self._tool_request(question, previous))]
         self._expect(bool(events), "the streamed turn had no events")
         numbers = [event.get("sequence_number") for event in events]
         self._expect(numbers == list(range(len(events))), f"the sequence numbers are {numbers}")
+        if not events:
+            return {}
+        self._show(f"  ← {len(events)} events in all, from {events[0]['type']} to {events[-1]['type']}")
         response: Json = events[-1].get("response", {})
         self._check_tool_turn(response, previous)
-        self._show_response(response)
+        await self._show_end(response, rounds=2)
         return response
 
     async def read_back(self, sent: Json) -> None:
         """What is stored is what was sent."""
-        self._title("3", "The stored response, read back", "the model server is not asked")
-        answer = await self._client.get(f"{RESPONSES_PATH}/{sent.get('id')}")
+        path = f"{RESPONSES_PATH}/{sent.get('id')}"
+        self._title("3. The stored response, read back")
+        self._show(f"  → GET {RESPONSES_PATH}/{_short(str(sent.get('id')))}")
+        answer = await self._client.get(path)
         equal = answer.status_code == 200 and answer.json() == sent
-        self._expect(equal, f"GET {RESPONSES_PATH}/{sent.get('id')} answered {answer.status_code}: {answer.text}")
+        self._expect(equal, f"GET {path} answered {answer.status_code}: {answer.text}")
         if equal:
-            self._console.print(f"  GET {RESPONSES_PATH}/{_short(sent['id'])}: [green]equal to what was sent[/]")
+            self._show("  ← [green]equal to what was sent[/]")
+        await self._check_rounds(0)
 
-    async def count_rounds(self) -> None:
-        """Envoy counted the rounds itself."""
-        self._title("4", "What Envoy counted", "requests to the model server")
-        rounds = await self._upstream_requests() - self._rounds_before
-        self._expect(rounds == 3, f"Envoy sent {rounds} requests to the model server, and not 1 + 2")
-        self._console.print(f"  {rounds} = 1 for the first turn + 2 for the second")
+    def _tool_request(self, question: str, previous: Json) -> Json:
+        tool = {
+            "type": "mcp",
+            "server_label": "weather",
+            "server_url": self._mcp_url,
+            "allowed_tools": ["get_weather"],
+            "require_approval": "never",
+        }
+        return {
+            "model": MODEL,
+            "input": question,
+            "previous_response_id": previous["id"],
+            "stream": True,
+            "tools": [tool],
+        }
 
     async def _shown_events(self, body: Json) -> AsyncIterator[Json]:
-        deltas: Counter[str] = Counter()
         async with self._client.stream("POST", RESPONSES_PATH, json=body) as answer:
             if answer.status_code != 200:
                 text = (await answer.aread()).decode(errors="replace")
@@ -115,20 +128,9 @@ class Conversation:
             async for data in answer.aiter_bytes():
                 for frame in decoder.feed(data):
                     event: Json = json_codec.decode(frame.data)
-                    self._show_event(event, deltas)
+                    if event["type"] == "response.output_item.done":
+                        self._show_item(event["item"])
                     yield event
-
-    def _show_event(self, event: Json, deltas: Counter[str]) -> None:
-        kind = event["type"]
-        if kind.endswith(".delta"):
-            deltas[kind] += 1
-            return
-        for name, count in deltas.items():
-            self._console.print(f"  [dim]· {count} of {name}[/]")
-        deltas.clear()
-        item = event.get("item")
-        detail = f"  {item['type']}" if isinstance(item, dict) else ""
-        self._console.print(f"  [cyan]· {kind}[/]{escape(detail)}")
 
     def _check_tool_turn(self, response: Json, previous: Json) -> None:
         self._expect(response.get("status") == "completed", f"the streamed turn ended {response.get('status')}")
@@ -136,18 +138,31 @@ class Conversation:
         kinds = [item["type"] for item in response.get("output", [])]
         self._expect(kinds == ["mcp_list_tools", "mcp_call", "message"], f"the streamed turn's items are {kinds}")
 
-    def _show_response(self, response: Json) -> None:
-        self._console.print(f"  response [bold]{_short(response.get('id', ''))}[/], {response.get('status')}")
-        for item in response.get("output", []):
-            self._console.print(f"  [yellow]{item['type']}[/] {escape(_shown(item))}")
+    async def _show_end(self, response: Json, *, rounds: int) -> None:
+        self._show(f"  [dim]{response.get('status')}, and stored as {_short(str(response.get('id')))}[/]")
+        await self._check_rounds(rounds)
 
-    def _title(self, number: str, title: str, subtitle: str) -> None:
-        self._console.print(f"\n[bold]{number}. {title}[/]  [dim]{subtitle}[/]")
+    async def _check_rounds(self, expected: int) -> None:
+        """Envoy counts what it sends to the model server."""
+        total = await self._upstream_requests()
+        rounds, self._rounds_before = total - self._rounds_before, total
+        self._expect(rounds == expected, f"Envoy sent {rounds} requests to the model server, and not {expected}")
+        self._show(f"  [dim]requests to the model server, as Envoy counts them: {rounds}[/]")
+
+    def _show_item(self, item: Json) -> None:
+        self._show(f"  ← [yellow]{item['type']}[/]  {escape(_shown(item))}")
+
+    def _title(self, title: str) -> None:
+        self._show("", f"[bold]{title}[/]")
+
+    def _show(self, *lines: str) -> None:
+        for line in lines:
+            self._console.print(line, soft_wrap=True)
 
     def _expect(self, holds: bool, otherwise: str) -> None:
         if not holds:
             self.failures.append(otherwise)
-            self._console.print(f"  [bold red]✗ {escape(otherwise)}[/]")
+            self._show(f"  [bold red]✗ {escape(otherwise)}[/]")
 
     async def _upstream_requests(self) -> int:
         stats = await self._running.admin.stats(UPSTREAM_REQUESTS)
@@ -166,7 +181,7 @@ def _shown(item: Json) -> str:
         case "mcp_list_tools":
             text = f"{item['server_label']}: {', '.join(tool['name'] for tool in item['tools'])}"
         case "mcp_call":
-            text = f"{item['name']}({item['arguments']}) → {item.get('output') or item.get('error')}"
+            text = f"{item['name']}({item['arguments']}): {item.get('output') or item.get('error')}"
         case _:
             text = json_codec.encode(item).decode()
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + " …"

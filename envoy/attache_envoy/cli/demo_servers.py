@@ -16,6 +16,7 @@ from typing import NoReturn
 from attache_envoy.run.background import background
 from attache_envoy.run.child_process import PYTHON, child_process, describe_exit
 from attache_envoy.run.failure import GatewayFailed
+from attache_envoy.run.output import lines_of
 
 MODEL_SERVER = "attache_core.testing.model_server"
 MCP_SERVER = "attache_core.testing.mcp_server"
@@ -54,7 +55,7 @@ async def running_demo_servers() -> AsyncIterator[DemoServers]:
 
 async def _run(module: str, url: asyncio.Future[str]) -> NoReturn:
     command = (*PYTHON, "-m", module, "--port", "0")
-    async with child_process(command, stop_s=STOP_S, capture_stdout=True) as process:
+    async with child_process(command, stop_s=STOP_S, capture="stdout") as process:
         await _relay_output(process, url)
         returncode = await process.wait()
     raise GatewayFailed(f"The demo's server {module} ended with {describe_exit(returncode)}.")
@@ -62,8 +63,7 @@ async def _run(module: str, url: asyncio.Future[str]) -> NoReturn:
 
 async def _relay_output(process: Process, url: asyncio.Future[str]) -> None:
     assert process.stdout is not None
-    async for line in process.stdout:
-        text = line.decode(errors="replace").rstrip()
+    async for text in lines_of(process.stdout):
         if text.startswith(ANNOUNCEMENT) and not url.done():
             url.set_result(text.removeprefix(ANNOUNCEMENT).strip())
         else:

@@ -45,7 +45,7 @@ def render(  # noqa: PLR0913, PLR0917 - each parameter is an option of the comma
     if expanded:
         typer.echo(yaml.safe_dump(gateway.model_dump(mode="json", exclude_none=True), sort_keys=False), nl=False)
         return
-    checked_envoy(gateway.placement)
+    checked_envoy(gateway)
     typer.echo(_bootstrap_text(gateway, run_dir), nl=False)
 
 

@@ -46,7 +46,7 @@ def validate(  # noqa: PLR0913, PLR0917 - each parameter is an option of the com
 
 
 def _check_with_envoy(gateway: Gateway) -> None:
-    envoy = checked_envoy(gateway.placement)
+    envoy = checked_envoy(gateway)
     with private_run_dir() as run_dir:
         bootstrap = write_bootstrap(gateway, run_dir)
         complaint = _complaint(envoy, bootstrap)

@@ -1,4 +1,4 @@
-"""What Envoy is started with: the compiled gateway, and what running it needs besides."""
+"""What Envoy is started with: the compiled gateway, in a file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ def compiled_bootstrap(gateway: Gateway, run_dir: Path) -> Json:
     from attache_envoy.compile.plan import plan  # noqa: PLC0415
     from attache_envoy.compile.sockets import Sockets  # noqa: PLC0415
 
-    bootstrap = compile_bootstrap(gateway, plan(gateway), Sockets(run_dir))
-    for listener in bootstrap["static_resources"]["listeners"]:
-        # Draining closes inbound listeners only: a turn under way still needs its loop listeners.
-        if "socket_address" in listener["address"]:
-            listener["traffic_direction"] = "INBOUND"
-    return bootstrap
+    return compile_bootstrap(gateway, plan(gateway), Sockets(run_dir))
 
 
 def write_bootstrap(gateway: Gateway, run_dir: Path) -> Path:

@@ -2,7 +2,8 @@
 
 Knows how a child of ours is started and ended: in a session of its own, so that Ctrl-C reaches the parent alone and
 the parent decides the order; tied to the parent, so that it cannot outlive it, whatever kills the parent; its output
-on our standard error, because standard output belongs to the `ready` line. Unaware of what the child is.
+on our standard error, because standard output belongs to the `ready` line, unless the caller reads it. Unaware of what
+the child is.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Literal
 
 from attache_envoy.run import tied_exec
 
 STDERR_FD = 2
+
+Capture = Literal["stdout", "stderr"]
 
 PYTHON = (sys.executable, "-P")
 """This interpreter, without the working directory on its import path: a user's `mcp.py` must not shadow a package."""
@@ -25,20 +29,21 @@ PYTHON = (sys.executable, "-P")
 
 @asynccontextmanager
 async def child_process(
-    command: Sequence[str], *, stop_s: float, capture_stdout: bool = False
+    command: Sequence[str], *, stop_s: float, capture: Capture | None = None
 ) -> AsyncIterator[Process]:
     """Run `command` (a path and its arguments) while the block runs; it may end earlier, the block is not told.
 
     At the end of the block the child gets SIGTERM, and SIGKILL after `stop_s` seconds. It has ended when this returns.
 
     Args:
-        capture_stdout: its standard output is `process.stdout`, to be read by the block, and not our standard error.
+        capture: goes to `process.stdout` or `process.stderr` instead, which the block reads to its end.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", tied_exec.__file__, str(os.getpid())),
         *command,
         stdin=DEVNULL,
-        stdout=PIPE if capture_stdout else STDERR_FD,
+        stdout=PIPE if capture == "stdout" else STDERR_FD,
+        stderr=PIPE if capture == "stderr" else STDERR_FD,
         start_new_session=True,
     )
     try:

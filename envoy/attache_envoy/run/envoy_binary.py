@@ -1,6 +1,6 @@
 """Which Envoy to run: found, asked for its version, and refused when it would lose bodies.
 
-Knows where an Envoy may be; the versions that are right for a placement are `compile.envoy_version`'s business.
+Knows where an Envoy may be; the versions that are right for a gateway are `compile.envoy_version`'s business.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 
 from attache_core.errors import ConfigError
 from attache_envoy.compile.envoy_version import check_version, parse_version
+from attache_envoy.compile.plan import plan
+from attache_envoy.gateway import Gateway
 
 ENVOY_SETTING = "ENVOY"
 """The environment variable that names another Envoy: a path, or a command on PATH."""
@@ -20,14 +22,14 @@ ENVOY_SETTING = "ENVOY"
 VERSION_TIMEOUT_S = 10.0
 
 
-def checked_envoy(placement: str) -> Path:
-    """The Envoy to run, of a version that is right for `placement` (`fused` or `split`).
+def checked_envoy(gateway: Gateway) -> Path:
+    """The Envoy to run, of a version that is right for the placement and the chains of `gateway`.
 
     Raises:
         ConfigError: there is none, it does not work, or it is too old; the message says why that matters.
     """
     envoy = find_envoy()
-    check_version(parse_version(read_version(envoy)), placement)
+    check_version(parse_version(read_version(envoy)), gateway.placement, chained=plan(gateway).chained)
     return envoy
 
 

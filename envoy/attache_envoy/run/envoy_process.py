@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import structlog
 from attache_envoy.run.admin import AdminClient
 from attache_envoy.run.child_process import child_process, describe_exit
 from attache_envoy.run.failure import GatewayFailed
+from attache_envoy.run.output import lines_of
 from attache_envoy.run.settings import RunSettings
 
 POLL_S = 0.02
@@ -44,8 +46,11 @@ class EnvoyProcess:
         Raises:
             GatewayFailed: it ended by itself, at any time.
         """
-        async with child_process(self._command(), stop_s=self.settings.stop_s) as process:
+        async with child_process(self._command(), stop_s=self.settings.stop_s, capture="stderr") as process:
             pid.set_result(process.pid)
+            assert process.stderr is not None
+            async for line in lines_of(process.stderr):
+                print(line, file=sys.stderr)
             returncode = await process.wait()
         raise GatewayFailed(f"Envoy ended with {describe_exit(returncode)}. What it logged before says why.")
 

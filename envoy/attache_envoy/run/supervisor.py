@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from attache_core.storage import migrate
 from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import Gateway
 from attache_envoy.run.admin import AdminClient, open_admin
@@ -70,8 +69,8 @@ async def running_gateway(
     """
     settings = settings or RunSettings()
     ensure_free(gateway.address)
-    envoy = await asyncio.to_thread(checked_envoy, gateway.placement)
-    await asyncio.to_thread(migrate, gateway.storage)
+    envoy = await asyncio.to_thread(checked_envoy, gateway)
+    await asyncio.to_thread(_migrate, gateway.storage)
     try:
         with private_run_dir() as run_dir:
             async with _running(gateway, envoy, run_dir, settings) as running:
@@ -80,6 +79,13 @@ async def running_gateway(
                 yield running
     except BaseExceptionGroup as group:
         raise sole_cause(group) from None
+
+
+def _migrate(storage: str) -> None:
+    # Imported only where a gateway is run: the database toolkit takes half a second, and no other command needs it.
+    from attache_core.storage.migrate import migrate  # noqa: PLC0415
+
+    migrate(storage)
 
 
 async def _wait_until_ready(running: RunningGateway, within_s: float) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from attache_core.storage import migrate
+from attache_core.storage.migrate import migrate
 
 
 @pytest.fixture

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from attache_core.storage import Store, migrate, open_store
+from attache_core.storage import Store
+from attache_core.storage.engine import open_store
+from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import StoreContract
 

@@ -13,7 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import NullPool, create_engine
 
 from attache_core.errors import ConfigError
-from attache_core.storage import migrate
+from attache_core.storage.migrate import migrate
 from attache_core.storage.tables import metadata
 
 

@@ -6,13 +6,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from attache_core.storage import open_store
+from attache_core.storage.engine import open_store
 from attache_core.testing.store_contract import stored_turn
 
 SAVES = 10
 PROGRAM = """
 import asyncio, sys
-from attache_core.storage import migrate, open_store
+from attache_core.storage.engine import open_store
+from attache_core.storage.migrate import migrate
 from attache_core.testing.store_contract import stored_turn
 
 async def save(url, name, count):

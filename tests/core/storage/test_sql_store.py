@@ -11,7 +11,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 
 from attache_core.errors import ClientError
-from attache_core.storage import Store, StoredTurn, StoreLimits, open_store
+from attache_core.storage import Store, StoredTurn, StoreLimits
+from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.row import to_row
 from attache_core.storage.sql_store import chain_statement, insert_statement, response_statement

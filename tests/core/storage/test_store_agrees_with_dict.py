@@ -10,7 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from attache_core.storage import Store, StoredTurn, migrate, open_store
+from attache_core.storage import Store, StoredTurn
+from attache_core.storage.engine import open_store
+from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
 
 tenants = st.sampled_from(["a", "b"])

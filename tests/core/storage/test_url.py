@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attache_core.errors import ConfigError
-from attache_core.storage import open_store
+from attache_core.storage.engine import open_store
 from attache_core.storage.url import sqlite_file
 
 _SUPPORTED = "use sqlite:///FILE, or sqlite:////FILE with an absolute path"

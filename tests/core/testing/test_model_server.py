@@ -373,7 +373,7 @@ async def test_demo_given_outputs_quotes_them() -> None:
 async def test_demo_without_a_tool_to_call_counts_its_input(changes: dict[str, Any]) -> None:
     async with served() as (_, client):
         response = await ask(client, input=[USER], **changes)
-    assert output_text(response) == "This is m. I was given 1 input items."
+    assert output_text(response) == "This is m. I was given 1 input item."
 
 
 async def test_demo_without_a_city_asks_for_paris() -> None:
@@ -404,7 +404,7 @@ async def test_bench_call_calls_the_first_tool_and_then_answers() -> None:
 
 async def test_bench_server_with_another_model_answers_as_the_demo() -> None:
     async with served(bench=True) as (_, client):
-        assert output_text(await ask(client, model="other")) == "This is other. I was given 1 input items."
+        assert output_text(await ask(client, model="other")) == "This is other. I was given 1 input item."
 
 
 @pytest.mark.parametrize("options", [[], ["--bench"]])

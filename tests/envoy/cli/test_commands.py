@@ -103,6 +103,13 @@ def test_filters_with_an_unknown_name_lists_the_known_ones(attache: Attache) -> 
 def test_the_demo_holds_a_conversation_and_finds_it_right(tmp_path: Path, placement: str) -> None:
     done = run_attache(tmp_path, "demo", "--placement", placement)
     assert (done.exit_code, "✗" in done.stdout) == (0, False), done
-    for shown in ("response.mcp_call.completed", "equal to what was sent", "3 = 1 for the first turn + 2"):
+    for shown in (
+        f"in Python, {placement}:",
+        "given 1 input item.",
+        "mcp_call  get_weather(",
+        "equal to what was sent",
+    ):
         assert shown in done.stdout
+    counted = "requests to the model server, as Envoy counts them: "
+    assert [line.partition(counted)[2] for line in done.stdout.splitlines() if counted in line] == ["1", "2", "0"]
     assert list(tmp_path.iterdir()) == []

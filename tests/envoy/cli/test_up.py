@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import json
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +14,9 @@ import pytest
 
 from attache_core.testing.model_script import stalls_after, text
 from attache_core.testing.model_server import running_model_server
+from attache_envoy.run.output import MAX_LINE_BYTES
 from attache_envoy.run.readiness import wait_until_ready
+from attache_envoy.run.run_dir import private_run_dir
 from attache_process import Finished, assert_all_end, attache_up, run_attache
 
 Attache = Callable[..., Finished]
@@ -38,13 +40,18 @@ async def streamed_hello(url: str) -> AsyncIterator[AsyncIterator[str]]:
 
 
 @pytest.mark.e2e
-async def test_it_serves_and_a_signal_ends_it_with_nothing_left(tmp_path: Path) -> None:
-    async with running_model_server() as model, attache_up(tmp_path, "--upstream", model.url) as up:
-        assert await answer_to_hello(await up.ready_url()) == 200
-        run_dir, children = up.run_dir(), up.children()
-        up.signal(signal.SIGTERM)
-        assert await up.rest_of_stdout() == ""
-        assert await up.exit_code() == 0
+async def test_it_is_ready_when_the_upstream_is_and_a_signal_ends_it_with_nothing_left(tmp_path: Path) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    async with attache_up(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as up:
+        assert "The inference server answers 503 to GET /v1/models." in await up.logged("not ready")
+        async with running_model_server(port=port):
+            assert await answer_to_hello(await up.ready_url()) == 200
+            run_dir, children = up.run_dir(), up.children()
+            up.signal(signal.SIGTERM)
+            assert await up.rest_of_stdout() == ""
+            assert await up.exit_code() == 0
     assert len(children) == 2
     assert_all_end(children)
     assert not run_dir.exists()
@@ -86,7 +93,7 @@ async def test_a_second_signal_cuts_off_a_turn_under_way(tmp_path: Path) -> None
 
 
 @pytest.mark.e2e
-async def test_when_it_is_killed_no_child_is_left(tmp_path: Path) -> None:
+async def test_when_it_is_killed_no_child_is_left_and_the_next_one_clears_up(tmp_path: Path) -> None:
     async with running_model_server() as model, attache_up(tmp_path, "--upstream", model.url) as up:
         await up.ready_url()
         run_dir, children = up.run_dir(), up.children()
@@ -94,7 +101,8 @@ async def test_when_it_is_killed_no_child_is_left(tmp_path: Path) -> None:
         assert await up.exit_code() == -signal.SIGKILL
     assert len(children) == 2
     assert_all_end(children)
-    shutil.rmtree(run_dir)  # nobody is left who could
+    with private_run_dir():
+        assert not run_dir.exists()
 
 
 @pytest.mark.e2e
@@ -116,17 +124,6 @@ async def test_a_worker_that_is_killed_is_replaced_and_a_killed_envoy_ends_it(tm
         assert await up.exit_code() == 1
     assert_all_end(children)
     assert not run_dir.exists()
-
-
-@pytest.mark.e2e
-async def test_it_is_not_ready_before_the_upstream_is(tmp_path: Path) -> None:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
-    async with attache_up(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as up:
-        assert "The inference server answers 503 to GET /v1/models." in await up.logged("not ready")
-        async with running_model_server(port=port):
-            assert await answer_to_hello(await up.ready_url()) == 200
 
 
 @pytest.mark.e2e
@@ -152,6 +149,19 @@ def test_a_port_in_use_is_told_before_anything_starts(attache: Attache) -> None:
         "",
         f"Cannot listen on {listen}: Address already in use. Choose another `listen` (--listen HOST:PORT).\n",
     )
+
+
+@pytest.mark.e2e
+def test_a_configuration_that_envoy_refuses_ends_it_without_being_printed(attache: Attache, tmp_path: Path) -> None:
+    lua = {"name": "lua", "typed_config": {"@type": "type.googleapis.com/no.such.Filter"}}
+    chain = [{"envoy": lua}, {"filter": "validate"}, {"filter": "upstream_round"}]
+    gateway = {"upstream": "http://127.0.0.1:9", "listen": "127.0.0.1:0", "chains": {"responses": chain}}
+    (tmp_path / "gateway.yaml").write_text(json.dumps(gateway))
+    done = attache("up", "--workers", "1")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "no.such.Filter" in done.stderr
+    assert len(done.stderr) < 3 * MAX_LINE_BYTES
+    assert done.stderr.endswith("\nEnvoy ended with exit code 1. What it logged before says why.\n")
 
 
 def test_an_envoy_that_is_too_old_is_refused_with_the_reason(

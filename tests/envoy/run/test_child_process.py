@@ -19,7 +19,7 @@ import asyncio, signal
 from attache_envoy.run.child_process import PYTHON, child_process
 
 async def main():
-    async with child_process([*PYTHON, "-c", {STUBBORN!r}], stop_s=5, capture_stdout=True) as child:
+    async with child_process([*PYTHON, "-c", {STUBBORN!r}], stop_s=5, capture="stdout") as child:
         await child.stdout.readline()
         print(child.pid, flush=True)
         await child.wait()
@@ -31,7 +31,7 @@ WAIT_S = 5
 
 @pytest.mark.parametrize(("program", "ended_by"), [(OBEDIENT, signal.SIGTERM), (STUBBORN, signal.SIGKILL)])
 async def test_the_end_of_the_block_ends_the_child(program: str, ended_by: signal.Signals) -> None:
-    async with child_process([*PYTHON, "-c", program], stop_s=0.5, capture_stdout=True) as child:
+    async with child_process([*PYTHON, "-c", program], stop_s=0.5, capture="stdout") as child:
         assert child.stdout is not None
         async with asyncio.timeout(WAIT_S):
             assert await child.stdout.readline() == b"up\n"
@@ -47,7 +47,7 @@ async def test_a_child_that_ends_by_itself_keeps_its_exit_code() -> None:
 
 async def test_a_child_is_in_a_session_of_its_own() -> None:
     program = "import os; print(os.getsid(0) == os.getpid(), flush=True)"
-    async with child_process([*PYTHON, "-c", program], stop_s=1, capture_stdout=True) as child:
+    async with child_process([*PYTHON, "-c", program], stop_s=1, capture="stdout") as child:
         assert child.stdout is not None
         async with asyncio.timeout(WAIT_S):
             assert await child.stdout.readline() == b"True\n"

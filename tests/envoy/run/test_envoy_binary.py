@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from attache_core.errors import ConfigError
-from attache_envoy.run.envoy_binary import find_envoy, read_version
+from attache_envoy.gateway import parse_gateway
+from attache_envoy.run.envoy_binary import checked_envoy, find_envoy, read_version
 
 
 def fake_envoy(directory: Path, script: str) -> Path:
@@ -50,3 +51,20 @@ def test_an_envoy_that_fails_is_refused(tmp_path: Path) -> None:
     envoy = fake_envoy(tmp_path, "exit 7")
     with pytest.raises(ConfigError, match=r"does not tell its version: .* returned non-zero exit status 7"):
         read_version(envoy)
+
+
+FUSED = """
+upstream: http://127.0.0.1:1
+chains: {responses: [{filter: validate}, {filter: upstream_round}]}
+"""
+CUT = FUSED.replace("validate}", "validate, isolate: true}")
+
+
+def test_envoy_that_is_too_old_for_the_chains_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    envoy = fake_envoy(tmp_path, "echo 'envoy  version: abc/1.37.0/Clean/RELEASE/BoringSSL'")
+    monkeypatch.setenv("ENVOY", str(envoy))
+    assert checked_envoy(parse_gateway(FUSED, "gateway.yaml")) == envoy
+    with pytest.raises(
+        ConfigError, match=r"^Envoy 1\.37\.0 is too old: a chain with several ext_proc filters needs 1\.39 "
+    ):
+        checked_envoy(parse_gateway(CUT, "gateway.yaml"))

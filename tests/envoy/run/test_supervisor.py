@@ -97,14 +97,20 @@ async def test_draining_lets_a_turn_end_and_takes_no_new_one(tmp_path: Path) -> 
     assert b'"type":"response.completed"' in b"".join(received)
 
 
-async def test_the_loop_listener_outlives_the_drain_of_the_gateway_listener(model: ModelServer, tmp_path: Path) -> None:
+async def test_the_compiled_listeners_are_open_and_the_loop_listener_outlives_the_drain(
+    model: ModelServer, tmp_path: Path
+) -> None:
     async with running_gateway(gateway_for(model.url, tmp_path), SETTINGS) as running:
+        dump = await running.admin.config_dump()
         await running.admin.drain()
         [loop] = running.run_dir.glob("loop-*.sock")
         transport = httpx.AsyncHTTPTransport(uds=str(loop))
         async with httpx.AsyncClient(transport=transport, timeout=WAIT_S) as client:
             answer = await client.post("http://loop/v1/responses", json={"model": "attache-demo", "input": "Hello"})
     assert answer.status_code == 200
+    [listeners] = [part for part in dump["configs"] if part["@type"].endswith("v3.ListenersConfigDump")]
+    names = sorted(each["listener"]["name"] for each in listeners["static_listeners"])
+    assert names == ["gateway", "loop/responses/0"]
 
 
 async def test_after_the_grace_period_what_is_left_is_cut_off(tmp_path: Path) -> None:
@@ -121,11 +127,3 @@ async def test_after_the_grace_period_what_is_left_is_cut_off(tmp_path: Path) ->
                 assert [chunk async for chunk in chunks] == []
             await answer.aclose()
         await model.wait_for_disconnect()
-
-
-async def test_envoy_runs_the_configuration_that_was_compiled(model: ModelServer, tmp_path: Path) -> None:
-    async with running_gateway(gateway_for(model.url, tmp_path), SETTINGS) as running:
-        dump = await running.admin.config_dump()
-    [listeners] = [part for part in dump["configs"] if part["@type"].endswith("v3.ListenersConfigDump")]
-    names = sorted(each["listener"]["name"] for each in listeners["static_listeners"])
-    assert names == ["gateway", "loop/responses/0"]
