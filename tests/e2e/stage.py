@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
@@ -136,6 +137,12 @@ class Stage:
         """The value of one of Envoy's counters or gauges."""
         (value,) = (await self.gateway.admin.stats(f"^{re.escape(name)}$")).values()
         return value
+
+    async def wait_until_idle(self, timeout_s: float = WAIT_S) -> None:
+        """Return once no filter runs for anybody."""
+        async with asyncio.timeout(timeout_s):
+            while await self.stat("cluster.workers.upstream_rq_active"):  # noqa: ASYNC110 - Envoy is only ever asked
+                await asyncio.sleep(0.01)
 
 
 def answered(response: httpx.Response) -> Answered:

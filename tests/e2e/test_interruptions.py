@@ -57,6 +57,7 @@ async def test_client_that_leaves_while_the_model_streams_ends_the_upstream_requ
         leave.set()
 
     await server.wait_for_disconnect(left + 1, timeout_s=1)
+    await stage.wait_until_idle(timeout_s=1)
     assert rows(stage) == before
 
 
@@ -74,6 +75,7 @@ async def test_client_that_leaves_while_a_tool_runs_ends_the_call(stage: Stage, 
 
     async with asyncio.timeout(1):
         await stage.mcp.until(lambda server: len(server.cancelled) > cancelled)
+    await stage.wait_until_idle(timeout_s=1)
     assert rows(stage) == before
 
 

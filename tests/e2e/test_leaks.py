@@ -62,7 +62,5 @@ class Footprint:
 
 async def settled(stage: Stage) -> Footprint:
     """What the workers hold once no turn is under way."""
-    async with asyncio.timeout(5):
-        while await stage.stat("cluster.workers.upstream_rq_active"):  # noqa: ASYNC110 - Envoy is only ever asked
-            await asyncio.sleep(0.01)
+    await stage.wait_until_idle()
     return Footprint([psutil.Process(pid) for pid in stage.gateway.workers.pids])

@@ -18,6 +18,13 @@ class ToolDispatchConfig(FilterConfig):
     max_rounds: int = Field(default=10, ge=1, le=100)
     """Inference rounds of one turn; after the last one the response is `incomplete`."""
 
+    max_calls: int = Field(default=128, ge=1, le=10_000)
+    """Gateway-executed calls of one turn; of those above it the model is told that they were not run. The request's
+    `max_tool_calls` may ask for fewer."""
+
+    max_output_bytes: int = Field(default=8 * 2**20, ge=1024)
+    """Bytes that the results of one turn's calls may have together; the model is told of a result that is left out."""
+
     max_parallel_calls: int = Field(default=5, ge=1, le=64)
     """Gateway-executed calls of one round that run at the same time."""
 
@@ -34,7 +41,12 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
     def __init__(self, config: ToolDispatchConfig, services: Services) -> None:
         super().__init__(config, services)
         calls = CallLimits(max_parallel_calls=config.max_parallel_calls, call_timeout_s=config.call_timeout_s)
-        self._limits = LoopLimits(max_rounds=config.max_rounds, calls=calls)
+        self._limits = LoopLimits(
+            max_rounds=config.max_rounds,
+            max_calls=config.max_calls,
+            max_output_bytes=config.max_output_bytes,
+            calls=calls,
+        )
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         return run_tool_loop(turn, below, self.services.mcp, self._limits)

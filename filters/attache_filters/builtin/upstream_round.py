@@ -27,6 +27,9 @@ class UpstreamRoundConfig(FilterConfig):
     max_response_bytes: int = Field(default=16 * MIB, ge=1024)
     """Bytes that are kept of one round's answer; a larger one fails the round."""
 
+    error_body_timeout_s: float = Field(default=5.0, gt=0, le=60)
+    """Seconds that the body of an error may take; what came by then is what counts."""
+
 
 class UpstreamRound(InferenceFilter[UpstreamRoundConfig]):
     """Asks the inference server for one round and turns its dialect, and its failures, into the API's own."""
@@ -39,5 +42,5 @@ class UpstreamRound(InferenceFilter[UpstreamRoundConfig]):
             return await below(HttpRequest("POST", "/v1/responses", headers, json_codec.encode(turn.body)))
 
         config = self.config
-        limits = RoundLimits(max_event_bytes=config.max_event_bytes, max_response_bytes=config.max_response_bytes)
+        limits = RoundLimits(config.max_event_bytes, config.max_response_bytes, config.error_body_timeout_s)
         return run_round(turn, send, dialect=config.dialect, limits=limits)
