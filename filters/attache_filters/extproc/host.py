@@ -3,9 +3,10 @@
 Three tasks live as long as the stream: the reader handles Envoy's messages one at a time and in order and never waits
 for a write; the writer sends; the chain runs the filters once the request has been read whole. It knows no transport
 (a `MessageStream` is given) and decides nothing about legality (the session does). Invariants: the first call below
-continues the request that Envoy holds, if it still is held; every other one is a sub-request to the loop listener; when
-the stream ends, by whatever end, the chain is cancelled, what it opened is closed in reverse order, and whatever still
-asks for the stream gets `StreamEndedError`.
+continues the request that Envoy holds, if it still is held (for one that asks for an event stream, see
+`Segment.stream_through_loop`); every other one is a sub-request to the loop listener; when the stream ends, by whatever
+end, the chain is cancelled, what it opened is closed in reverse order, and whatever still asks for the stream gets
+`StreamEndedError`.
 """
 
 from __future__ import annotations
