@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 
 import httptools
 
-NEWLINE = 0x0A
-
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:

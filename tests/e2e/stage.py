@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -137,6 +138,12 @@ class Stage:
         """The value of one of Envoy's counters or gauges."""
         (value,) = (await self.gateway.admin.stats(f"^{re.escape(name)}$")).values()
         return value
+
+    def stored_turns(self) -> int:
+        """How many turns are in the store."""
+        with sqlite3.connect(self.storage) as database:
+            (count,) = database.execute("select count(*) from responses").fetchone()
+            return int(count)
 
     async def wait_until_idle(self, timeout_s: float = WAIT_S) -> None:
         """Return once no filter runs for anybody."""

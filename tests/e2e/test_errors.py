@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 import pytest
@@ -16,12 +15,6 @@ INVALID = "invalid_request_error"
 
 def error(message: str, param: str | None, code: str | None) -> Json:
     return {"error": {"message": message, "type": INVALID, "param": param, "code": code}}
-
-
-def rows(stage: Stage) -> int:
-    with sqlite3.connect(stage.storage) as database:
-        (count,) = database.execute("select count(*) from responses").fetchone()
-        return int(count)
 
 
 REFUSED: list[tuple[str, Json, str, str | None, str | None]] = [
@@ -85,14 +78,14 @@ REFUSED: list[tuple[str, Json, str, str | None, str | None]] = [
 async def test_bad_request_is_refused_as_openai_refuses_it(
     stage: Stage, stream: bool, body: Json, expected: Json
 ) -> None:
-    before = rows(stage)
+    before = stage.stored_turns()
 
     answer = await stage.post({**body, "stream": stream})
 
     assert (answer.status, answer.body) == (400, expected)
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["x-request-id"]
-    assert (stage.model.asked, rows(stage)) == ([], before)
+    assert (stage.model.asked, stage.stored_turns()) == ([], before)
 
 
 @pytest.mark.parametrize(
@@ -181,26 +174,26 @@ async def test_response_id_of_another_kind_is_400(stage: Stage) -> None:
 async def test_error_of_the_model_server_before_its_first_byte_is_a_real_status(stage: Stage, stream: bool) -> None:
     refusal = {"error": {"message": "No such model.", "type": INVALID, "param": "model", "code": "model_not_found"}}
     stage.model.play(http_error(404, refusal), http_error(429, refusal, {"retry-after": "7"}), http_error(500, refusal))
-    before = rows(stage)
+    before = stage.stored_turns()
 
     answers = [await stage.ask(input="Hi", stream=stream) for _ in range(3)]
 
     assert [answer.status for answer in answers] == [404, 429, 502]
     assert answers[0].body == refusal
     assert answers[1].headers["retry-after"] == "7"
-    assert rows(stage) == before
+    assert stage.stored_turns() == before
 
 
 async def test_garbage_of_the_model_server_is_502_and_not_the_clients_fault(stage: Stage, stream: bool) -> None:
     stage.model.play(garbage(), raw(200, {"content-type": "text/html"}, [b"<html>busy</html>"]))
-    before = rows(stage)
+    before = stage.stored_turns()
 
     answers = [await stage.ask(input="Hi", stream=stream) for _ in range(2)]
 
     assert [answer.status for answer in answers] == [502, 502]
     assert [answer.body["error"]["type"] for answer in answers] == ["server_error", "server_error"]
     assert "busy" not in str([answer.body for answer in answers])
-    assert rows(stage) == before
+    assert stage.stored_turns() == before
 
 
 async def test_failure_within_a_stream_ends_it_as_failed(stage: Stage) -> None:

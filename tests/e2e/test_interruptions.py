@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sqlite3
 from pathlib import Path
 
 import httpx
@@ -30,12 +29,6 @@ from core.events.canonical_stream import check_stream
 from e2e.stage import WAIT_S, Stage, decode_events, open_stage
 
 
-def rows(stage: Stage) -> int:
-    with sqlite3.connect(stage.storage) as database:
-        (count,) = database.execute("select count(*) from responses").fetchone()
-        return int(count)
-
-
 async def leave_when(stage: Stage, body: dict[str, object], leave: asyncio.Event) -> None:
     """A client that hangs up once `leave` is set."""
     async with httpx.AsyncClient(base_url=stage.gateway.url, timeout=None) as client, asyncio.TaskGroup() as tasks:
@@ -48,7 +41,7 @@ async def test_client_that_leaves_while_the_model_streams_ends_the_upstream_requ
     stage.model.play(stalls_after(3, text("one two three four five six")))
     server = stage.model.server
     assert server is not None
-    left, before = server.cancelled, rows(stage)
+    left, before = server.cancelled, stage.stored_turns()
     leave = asyncio.Event()
 
     async with asyncio.TaskGroup() as tasks:
@@ -58,13 +51,13 @@ async def test_client_that_leaves_while_the_model_streams_ends_the_upstream_requ
 
     await server.wait_for_disconnect(left + 1, timeout_s=1)
     await stage.wait_until_idle(timeout_s=1)
-    assert rows(stage) == before
+    assert stage.stored_turns() == before
 
 
 async def test_client_that_leaves_while_a_tool_runs_ends_the_call(stage: Stage, stream: bool) -> None:
     stage.model.play(function_calls(call("hang", {})))
     calls, cancelled = len(stage.mcp.calls), len(stage.mcp.cancelled)
-    before = rows(stage)
+    before = stage.stored_turns()
     leave = asyncio.Event()
 
     async with asyncio.TaskGroup() as tasks:
@@ -76,7 +69,7 @@ async def test_client_that_leaves_while_a_tool_runs_ends_the_call(stage: Stage, 
     async with asyncio.timeout(1):
         await stage.mcp.until(lambda server: len(server.cancelled) > cancelled)
     await stage.wait_until_idle(timeout_s=1)
-    assert rows(stage) == before
+    assert stage.stored_turns() == before
 
 
 async def test_model_that_dies_midstream_is_a_failed_response_that_cannot_be_continued(stage: Stage) -> None:
@@ -114,13 +107,13 @@ async def check_failed(stage: Stage, events: list[Json]) -> None:
 
 async def test_model_that_dies_before_it_answers_is_a_real_error(stage: Stage, stream: bool) -> None:
     stage.model.play(dies_after(0))
-    before = rows(stage)
+    before = stage.stored_turns()
 
     answer = await stage.ask(input="Hi", stream=stream)
 
     assert answer.status in (502, 503)
     assert answer.body["error"]["type"] == "server_error"
-    assert rows(stage) == before
+    assert stage.stored_turns() == before
 
 
 async def test_streaming_client_gets_response_created_before_a_tool_server_is_asked(stage: Stage) -> None:

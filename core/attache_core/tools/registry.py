@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.tools.call_errors import error_text
 from attache_core.tools.declarations import McpDeclaration, function_tool, is_mcp, mcp_declarations
 from attache_core.tools.gateway_tool import CallResult, GatewayTool
 from attache_core.tools.mcp.failure import McpServerError
@@ -202,7 +201,6 @@ def _told_call(item: Json, position: int, names: Mapping[Origin, str], registry:
     given_id = item.get("id")
     call_id = call_id_of(given_id if isinstance(given_id, str) else f"{position}")
     origin = (str(item.get("server_label")), str(item.get("name")))
-    error = item.get("error")
     return [
         {
             "type": "function_call",
@@ -213,7 +211,7 @@ def _told_call(item: Json, position: int, names: Mapping[Origin, str], registry:
         {
             "type": "function_call_output",
             "call_id": call_id,
-            "output": (item.get("output") or "") if error is None else error_text(error),
+            "output": CallResult(item.get("output"), item.get("error")).model_text,
         },
     ]
 

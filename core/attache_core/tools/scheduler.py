@@ -91,7 +91,7 @@ def _arguments(text: str) -> Json:
         return {}
     try:
         arguments = json_codec.decode(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError("The arguments are not valid JSON.") from error
     if not isinstance(arguments, dict):
         raise ValueError("The arguments are not a JSON object.")  # noqa: TRY004 - told to the model like the others

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from attache_core.errors import AttacheError
 from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent, Started
-from attache_core.events.sequencer import Sequencer
 from attache_core.json_codec import Json
-from attache_core.types.ids import item_id, new_id
-from attache_core.types.response import new_response
+from attache_core.turn.open_response import open_response
 from attache_core.types.turn import TurnRequest
 from attache_core.types.usage import add_usage
 
@@ -24,9 +22,7 @@ class ClientStream:
     """
 
     def __init__(self, turn: TurnRequest) -> None:
-        response_id = turn.facts.response_id or new_id("resp")
-        response = new_response(turn.body, response_id=response_id, created_at=int(time.time()))
-        self._sequencer = Sequencer(response, make_id=item_id)
+        self._sequencer = open_response(turn)
         self._streams = turn.stream
         self._owed: Sequence[ModelEvent] = ()
         self._usage: Json | None = None

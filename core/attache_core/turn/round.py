@@ -14,19 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from attache_core import json_codec
 from attache_core.errors import AttacheError, ClientError, UpstreamError
 from attache_core.events.accumulator import Accumulator
+from attache_core.events.answer_json import answer_object
 from attache_core.events.dialects import Dialect, DialectName, dialect_for
 from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT
 from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent
-from attache_core.events.sequencer import Sequencer
 from attache_core.events.sse import SseDecoder
 from attache_core.json_codec import Json
-from attache_core.types.ids import item_id, new_id
+from attache_core.turn.open_response import open_response
 from attache_core.types.items import ORCHESTRATION_ITEMS
-from attache_core.types.response import new_response
 from attache_core.types.turn import TurnRequest
 
 STATE_FIELDS = ("previous_response_id", "background", "max_tool_calls")
@@ -84,7 +82,8 @@ async def run_round(
         body = await _read_error_body(answer.body, limits.error_body_timeout_s)
         raise reader.dialect.error(answer.status, answer.headers, body)
     if answer.headers.get("content-encoding", "identity") != "identity":
-        raise _no_answer("an answer in a content coding that it was not asked for")
+        message = "The inference server sent an answer in a content coding that it was not asked for."
+        raise UpstreamError(message, code=BAD_ANSWER)
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         async for chunk in answer.body:
             for event in reader.feed(chunk):
@@ -130,9 +129,7 @@ class _AnswerReader:
         self._stream = turn.stream
         self._decoder = SseDecoder(max_line_bytes=limits.max_event_bytes)
         self._accumulator = Accumulator(max_bytes=limits.max_response_bytes)
-        response_id = turn.facts.response_id or new_id("resp")
-        response = new_response(turn.body, response_id=response_id, created_at=int(time.time()))
-        self._sequencer = Sequencer(response, make_id=item_id)
+        self._sequencer = open_response(turn)
 
     @property
     def ended(self) -> bool:
@@ -156,7 +153,7 @@ class _AnswerReader:
     def read_whole(self, body: bytes) -> list[Event]:
         """The events of an answer that came in one piece."""
         shown: list[Event] = []
-        for said in self.dialect.read_response(_json_object(body)):
+        for said in self.dialect.read_response(answer_object(body)):
             shown += self._show(self._accumulator.feed(said))
         return shown + ([] if self.ended else self.close())
 
@@ -165,33 +162,19 @@ class _AnswerReader:
         for event in said:
             if isinstance(event, Finished):
                 if event.status == "failed" and not (self._stream and self._sequencer.started):
-                    raise failure(event)
+                    raise _failure(event)
                 shown += self._sequencer.finish(event, completed_at=int(time.time()))
             else:
                 shown += self._sequencer.emit(event)
         return shown if self._stream else [event for event in shown if event.is_terminal]
 
 
-def failure(finished: Finished) -> AttacheError:
+def _failure(finished: Finished) -> AttacheError:
     """A failed round as the HTTP error that says so, for as long as nothing was released to the client."""
     error: Json = finished.error or {}
     code = error.get("code")
     status = 429 if code == "rate_limit_exceeded" else 502
     return UpstreamError(error.get("message") or "The inference server failed.", http_status=status, code=code)
-
-
-def _json_object(data: bytes) -> Json:
-    try:
-        value = json_codec.decode(data)
-    except ValueError as error:
-        raise _no_answer("what is not JSON") from error
-    if not isinstance(value, dict):
-        raise _no_answer("what is not a JSON object")
-    return value
-
-
-def _no_answer(what: str) -> UpstreamError:
-    return UpstreamError(f"The inference server sent {what}.", code=BAD_ANSWER)
 
 
 async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:

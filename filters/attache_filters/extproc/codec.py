@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 
 from attache_core import json_codec
 from attache_core.errors import AttacheError, UpstreamError, error_body, error_from_body
+from attache_core.events.answer_json import answer_object
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVER_LIMIT
 from attache_core.events.event import Event, terminal_event
 from attache_core.events.sse import SseDecoder, encode_event
@@ -102,7 +103,7 @@ async def decode_answer(response: HttpResponse) -> AsyncGenerator[Event, None]:
     async for data in response.body:
         for frame in decoder.feed(data):
             if frame.data != _DONE:
-                payload = _json_object(frame.data)
+                payload = answer_object(frame.data)
                 yield Event(str(payload.get("type") or frame.event or "message"), payload)
     decoder.close()
 
@@ -144,17 +145,7 @@ async def _read_json_answer(response: HttpResponse) -> Event:
     body, complete = await gather(response.body, MAX_ANSWER_BYTES)
     if not complete:
         raise UpstreamError(f"The answer is longer than {MAX_ANSWER_BYTES} bytes.", code=OVER_LIMIT)
-    return terminal_event(_json_object(body))
-
-
-def _json_object(data: bytes) -> json_codec.Json:
-    try:
-        value = json_codec.decode(data)
-    except (ValueError, RecursionError) as error:
-        raise UpstreamError("The inference server sent what is not JSON.", code=BAD_ANSWER) from error
-    if not isinstance(value, dict):
-        raise UpstreamError("The inference server sent JSON that is not an object.", code=BAD_ANSWER)
-    return value
+    return terminal_event(answer_object(body))
 
 
 async def _read_error(response: HttpResponse) -> AttacheError:
@@ -163,7 +154,7 @@ async def _read_error(response: HttpResponse) -> AttacheError:
         async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
             body, complete = await gather(response.body, MAX_ERROR_BYTES)
         said = json_codec.decode(body) if complete else None
-    except (TimeoutError, UpstreamError, ValueError, RecursionError):
+    except (TimeoutError, UpstreamError, ValueError):
         said = None
     return error_from_body(response.status, said, kept)
 

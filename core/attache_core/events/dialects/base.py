@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attache_core import json_codec
 from attache_core.errors import AttacheError, UpstreamError
+from attache_core.events.answer_json import answer_object
 from attache_core.events.dialects.event_types import (
     DELTAS,
     ENVELOPE,
@@ -71,7 +71,7 @@ class Dialect:
         Raises:
             UpstreamError: it is not an event of the Responses API.
         """
-        return () if data == b"[DONE]" else self.read(_object(data))
+        return () if data == b"[DONE]" else self.read(answer_object(data))
 
     def read_response(self, body: Json) -> Iterable[SaidEvent]:
         """What a complete JSON answer says.
@@ -242,16 +242,6 @@ def _number(payload: Json, field: str | None, default: int | None = 0) -> int | 
 
 def _child(payload: Json, name: str) -> Json:
     value = payload.get(name)
-    if not isinstance(value, dict):
-        raise _not_an_answer()
-    return value
-
-
-def _object(data: bytes) -> Json:
-    try:
-        value = json_codec.decode(data)
-    except ValueError as error:
-        raise _not_an_answer() from error
     if not isinstance(value, dict):
         raise _not_an_answer()
     return value

@@ -202,7 +202,7 @@ def _message(body: bytes) -> Json | None:
     """A JSON-RPC message, or None when it is none."""
     try:
         message = json_codec.decode(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
 

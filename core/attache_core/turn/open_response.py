@@ -1,0 +1,16 @@
+"""The response of a turn or of a round at its beginning: the one place where it gets its id, its time and its echo."""
+
+from __future__ import annotations
+
+import time
+
+from attache_core.events.sequencer import Sequencer
+from attache_core.types.ids import item_id, new_id
+from attache_core.types.response import new_response
+from attache_core.types.turn import TurnRequest
+
+
+def open_response(turn: TurnRequest) -> Sequencer:
+    """A sequencer over a response in progress, under the turn's id where somebody above gave it one."""
+    response_id = turn.facts.response_id or new_id("resp")
+    return Sequencer(new_response(turn.body, response_id=response_id, created_at=int(time.time())), make_id=item_id)
