@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from attache_core.events.dialects import DialectName
+from attache_core.events.dialects import DialectName, dialect_for
 from attache_core.events.event import Event
 from attache_core.storage.store import Store
 from attache_core.tools.mcp.servers import McpServers
@@ -41,7 +41,7 @@ async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, No
     """
 
     def inference(turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        return run_round(turn, engine.send, dialect=engine.dialect, limits=engine.round)
+        return run_round(turn, engine.send, dialect=dialect_for(engine.dialect), limits=engine.round)
 
     async def conversation(turn: TurnRequest) -> AsyncGenerator[Event, None]:
         whole = await rehydrate(turn, engine.store)

@@ -14,21 +14,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from attache_core.errors import AttacheError, ClientError, UpstreamError
+from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.answer_json import answer_object
-from attache_core.events.dialects import Dialect, DialectName, dialect_for
-from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT
+from attache_core.events.dialects import AutoDialect, Dialect
+from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, TIMEOUT
 from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.sse import SseDecoder
 from attache_core.json_codec import Json
+from attache_core.turn.model_request import model_request
 from attache_core.turn.open_response import open_response
-from attache_core.types.items import ORCHESTRATION_ITEMS
 from attache_core.types.turn import TurnRequest
-
-STATE_FIELDS = ("previous_response_id", "background", "max_tool_calls")
-"""What a stateless server must not be asked for: the gateway has answered it already."""
 
 MAX_ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer is read; the rest cannot matter."""
@@ -57,17 +54,20 @@ class RoundLimits:
         max_event_bytes: one server-sent event of the inference server.
         max_response_bytes: one JSON answer, or all that is kept of a stream.
         error_body_timeout_s: how long the body of an error may take; what came by then is what counts.
+        headers_timeout_s: how long the server may take until its answer begins: with one that does not stream, as long
+            as it takes to make it.
     """
 
     max_event_bytes: int = 16 * 1024 * 1024
     max_response_bytes: int = 16 * 1024 * 1024
     error_body_timeout_s: float = 5.0
+    headers_timeout_s: float = 600.0
 
 
 async def run_round(
-    turn: TurnRequest, send: Send, *, dialect: DialectName = "auto", limits: RoundLimits | None = None
+    turn: TurnRequest, send: Send, *, dialect: Dialect | None = None, limits: RoundLimits | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Ask the inference server once.
+    """Ask the inference server once; `dialect` is a new reader of what it speaks, by default one that recognises it.
 
     Yields canonical events that end with one terminal event; only that one when the turn is not streamed.
 
@@ -76,8 +76,8 @@ async def run_round(
         UpstreamError: it failed before it said anything, or, when not streamed, at any time.
     """
     limits = limits or RoundLimits()
-    reader = _AnswerReader(turn, dialect_for(dialect), limits)
-    answer = await send(model_request(turn))
+    reader = _AnswerReader(turn, dialect or AutoDialect(), limits)
+    answer = await _send(model_request(turn), send, limits.headers_timeout_s)
     if answer.status >= 400:
         body = await _read_error_body(answer.body, limits.error_body_timeout_s)
         raise reader.dialect.error(answer.status, answer.headers, body)
@@ -97,28 +97,13 @@ async def run_round(
             yield event
 
 
-def model_request(turn: TurnRequest) -> TurnRequest:
-    """The turn as a stateless server may see it: nothing of ours in it, and nothing to be kept there.
-
-    Raises:
-        ClientError: it continues a stored response, and no filter above has loaded the history; or it declares a tool
-            that no filter above runs, whose credentials are none of the server's business.
-    """
-    if turn.body.get("previous_response_id") is not None and turn.facts.history_items is None:
-        raise ClientError(
-            "This endpoint keeps no state: send the whole conversation as 'input' instead of 'previous_response_id'.",
-            param="previous_response_id",
-            code="unsupported_parameter",
-        )
-    for index, tool in enumerate(turn.body.get("tools") or ()):
-        if tool.get("type") == "mcp":
-            raise ClientError(
-                "This endpoint runs no MCP tools.", param=f"tools[{index}].type", code="unsupported_value"
-            )
-    items = turn.body.get("input")
-    if isinstance(items, list):
-        items = [item for item in items if item.get("type") not in ORCHESTRATION_ITEMS]
-    return turn.without(*STATE_FIELDS).with_body(input=items, store=False)
+async def _send(asked: TurnRequest, send: Send, timeout_s: float) -> InferenceAnswer:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await send(asked)
+    except TimeoutError as error:
+        message = f"The inference server did not begin to answer within {timeout_s:g} s."
+        raise UpstreamError(message, http_status=504, code=TIMEOUT) from error
 
 
 class _AnswerReader:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pydantic import Field
 
 from attache_core import json_codec
-from attache_core.events.dialects import DialectName
+from attache_core.events.dialects import DialectName, dialect_for
 from attache_core.events.event import Event
 from attache_core.turn.round import RoundLimits, run_round
 from attache_core.types.turn import TurnRequest
@@ -30,6 +30,9 @@ class UpstreamRoundConfig(FilterConfig):
     error_body_timeout_s: float = Field(default=5.0, gt=0, le=60)
     """Seconds that the body of an error may take; what came by then is what counts."""
 
+    headers_timeout_s: float = Field(default=600.0, gt=0, le=86_400)
+    """Seconds until the answer begins: with one that is not streamed, as long as the model takes to make it."""
+
 
 class UpstreamRound(InferenceFilter[UpstreamRoundConfig]):
     """Asks the inference server for one round and turns its dialect, and its failures, into the API's own."""
@@ -42,5 +45,10 @@ class UpstreamRound(InferenceFilter[UpstreamRoundConfig]):
             return await below(HttpRequest("POST", "/v1/responses", headers, json_codec.encode(turn.body)))
 
         config = self.config
-        limits = RoundLimits(config.max_event_bytes, config.max_response_bytes, config.error_body_timeout_s)
-        return run_round(turn, send, dialect=config.dialect, limits=limits)
+        limits = RoundLimits(
+            max_event_bytes=config.max_event_bytes,
+            max_response_bytes=config.max_response_bytes,
+            error_body_timeout_s=config.error_body_timeout_s,
+            headers_timeout_s=config.headers_timeout_s,
+        )
+        return run_round(turn, send, dialect=dialect_for(config.dialect), limits=limits)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from attache_core.errors import AttacheError, ClientError, UpstreamError
 from attache_core.events.event import Event
 from attache_core.json_codec import encode
-from attache_core.turn.round import RoundLimits, Send, model_request, run_round
+from attache_core.turn.model_request import model_request
+from attache_core.turn.round import RoundLimits, Send, run_round
 from attache_core.types.turn import TurnRequest
 from core.events.canonical_stream import check_stream
 
@@ -141,3 +143,14 @@ async def test_http_error_of_the_server_keeps_its_status_and_retry_after(stream:
 async def test_answer_over_the_limit_is_502() -> None:
     with pytest.raises(UpstreamError, match="larger than 64 bytes"):
         await events_of(turn(), Answer(chunks=(encode(ANSWER),)), limits=RoundLimits(max_response_bytes=64))
+
+
+async def test_answer_that_does_not_begin_in_time_is_504() -> None:
+    async def never(turn: TurnRequest) -> Answer:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with pytest.raises(UpstreamError) as failed:
+        async for _ in run_round(turn(), never, limits=RoundLimits(headers_timeout_s=0.01)):
+            pass
+    assert (failed.value.http_status, failed.value.code) == (504, "upstream_timeout")

@@ -11,7 +11,7 @@ from attache_core.events.dialects.llama_cpp import LlamaCppDialect
 from attache_core.events.dialects.openai import OpenAIDialect
 from attache_core.events.dialects.vllm import VllmDialect
 
-__all__ = ["Dialect", "DialectName", "CanonicalReader", "dialect_for"]
+__all__ = ["AutoDialect", "Dialect", "DialectName", "CanonicalReader", "dialect_for"]
 
 DialectName = Literal["auto", "openai", "vllm", "llama_cpp"]
 
