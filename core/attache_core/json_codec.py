@@ -15,6 +15,10 @@ import orjson
 Json = dict[str, Any]
 """A JSON object."""
 
+_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * 19
+"""Where so many digits stand in a row, there may be an integer that orjson would make a floating-point number."""
+
 
 def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
     """Parse one JSON text. Raises ValueError when it is not one."""
@@ -22,6 +26,12 @@ def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is de
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         return _decode_tolerantly(data if isinstance(data, str) else data.decode())
+
+
+def decode_exactly(data: bytes) -> Any:  # noqa: ANN401 - this is where JSON is decoded
+    """The same, but integers of more than 64 bits keep their digits; for texts that come once, not for each event."""
+    may_round = _LONG_NUMBER in data.translate(_DIGITS_ALIKE)
+    return _decode_tolerantly(data.decode()) if may_round else decode(data)
 
 
 def encode(value: object) -> bytes:

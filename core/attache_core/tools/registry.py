@@ -1,8 +1,9 @@
 """The tools of one request: what the model is told of them, and which of its calls the gateway executes.
 
-Made for one turn and never changed. Every declaration becomes a function tool, because that is all an inference server
-understands; the way back, from the model's name to the one server that declared the tool, is in `gateway_tools`, and
-no other server is ever sent that call. Unaware of rounds, events and stores.
+Made for one turn and never changed. A server's tools become function tools, because that is all an inference server
+understands; a client's own tools, of whatever type, stay as they were declared. The way back, from the model's name to
+the one server that declared the tool, is in `gateway_tools`, and no other server is ever sent that call. Unaware of
+rounds, events and stores.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.tools.declarations import McpDeclaration, function_tool, is_mcp, mcp_declarations
+from attache_core.tools.declarations import McpDeclaration, function_tool, mcp_declarations
 from attache_core.tools.gateway_tool import CallResult, GatewayTool
 from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.server import McpServer
@@ -20,6 +21,7 @@ from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.names import Origin, is_valid_name, labelled_names, model_names
 from attache_core.tools.task_scope import task_scope
 from attache_core.types.items import ORCHESTRATION_ITEMS
+from attache_core.types.tools import called_names
 
 __all__ = [
     "GatewayTool",
@@ -54,7 +56,7 @@ class ToolRegistry:
 
     Attributes:
         function_tools: what the model is told, in the order of the declarations and, within a server, in the server's
-            order: a client's own functions as they were declared, a server's tools as functions.
+            order: a client's own tools as they were declared, a server's tools as functions.
         listings: one for each MCP declaration, in their order.
         gateway_tools: the gateway-executed tools by the name that the model knows.
     """
@@ -66,7 +68,7 @@ class ToolRegistry:
     @property
     def function_names(self) -> set[str]:
         """Every name that the model knows."""
-        return {tool["name"] for tool in self.function_tools}
+        return called_names(self.function_tools)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def _registry(
     mcp: McpServers,
 ) -> ToolRegistry:
     """`listings` and `declarations` are by the index of the declaration in `tools`."""
-    own_names = {tool["name"] for tool in tools if not is_mcp(tool)}
+    own_names = called_names(tools)
     origins = [(listing.server_label, tool["name"]) for listing in listings.values() for tool in listing.tools]
     names = dict(zip(origins, model_names(origins, own_names), strict=True))
     functions: list[Json] = []

@@ -10,8 +10,8 @@ import secrets
 from typing import Literal
 
 IdPrefix = Literal[
-    "resp", "msg", "rs", "fc", "fco", "ctc", "ctco", "mcp", "mcpl", "mcpr", "mcpa", "ws", "fs", "ci", "ig", "cu",
-    "cuo", "sh", "sho", "lsh", "lsho", "apc", "apco", "tsc", "tso", "cmp", "item",
+    "resp", "conv", "msg", "rs", "fc", "fco", "ctc", "ctco", "mcp", "mcpl", "mcpr", "mcpa", "ws", "fs", "ci", "ig",
+    "cu", "cuo", "sh", "sho", "lsh", "lsho", "apc", "apco", "tsc", "tso", "cmp", "item",
 ]  # fmt: skip
 
 _RANDOM_BYTES = 24

@@ -1,8 +1,9 @@
 """Input items: what may stand in `input`, and in what shape.
 
-Knows the item and content types of the API; is unaware of what becomes of an item. Items that models and gateways
-made (`input += response.output`) are taken as they are, ids and nulls included. Invariants: a type that is not known is
-refused by name, never dropped; types that are known but that nothing here reads are checked by name only.
+Knows the item types of the API; is unaware of what becomes of an item. Items that models and gateways made
+(`input += response.output`) are taken as they are, ids and nulls included: of what a hosted tool did, only the fields
+that are there are looked at. What a client writes itself must be whole. Ids are optional and anybody's. Invariant: a
+type that is not known is refused by name, never dropped.
 Source: API reference, "input"; param paths and wording as OpenAI's API answers them.
 """
 
@@ -10,127 +11,87 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, StringConstraints
+from pydantic import PlainValidator
 
+from attache_core.types.content import (
+    check_call_output,
+    check_input_content,
+    check_output_content,
+    check_reasoning,
+    check_screenshot,
+    check_summary,
+)
 from attache_core.types.shape import (
-    Check,
+    Id,
+    RequiredId,
     RequiredText,
     Shape,
     array_of,
     json_object,
-    named_by_type,
     one_of,
+    text,
     text_or_array_of,
 )
+from attache_core.types.tools import check_loaded_tools
 from attache_core.types.violation import missing, refused, wrong_type, wrong_value
-
-MAX_ID_CHARS = 64
-"""How long an item's `id` and a `call_id` may be."""
 
 ROLES = ("assistant", "system", "developer", "user")
 
-Id = Annotated[str, StringConstraints(max_length=MAX_ID_CHARS)]
-RequiredId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
+STATUSES = ("in_progress", "completed", "incomplete", "failed", "searching", "interpreting", "generating", "calling")
+"""What the `status` of an item may be; each type has some of these."""
 
-
-class InputText(Shape):
-    """Text that the model reads."""
-
-    text: str
-
-
-class InputImage(Shape):
-    """An image by URL (a data URL included) or by file id."""
-
-    image_url: str | None = None
-    file_id: str | None = None
-    detail: Annotated[str, one_of("low", "high", "auto", "original")] | None = None
-
-
-class InputFile(Shape):
-    """A file by content, URL or id."""
-
-    file_id: str | None = None
-    file_data: str | None = None
-    file_url: str | None = None
-    filename: str | None = None
-
-
-class OutputText(Shape):
-    """Text that a model wrote."""
-
-    text: str
-
-
-class Refusal(Shape):
-    """What a model said instead of an answer."""
-
-    refusal: str
-
-
-class ReasoningPart(Shape):
-    """A part of a reasoning item's content or summary."""
-
-    text: str
-
-
-_INPUT_PARTS: dict[str, type[Shape]] = {
-    "input_text": InputText,
-    "input_image": InputImage,
-    "input_file": InputFile,
-}
-_OUTPUT_PARTS: dict[str, type[Shape]] = {"output_text": OutputText, "refusal": Refusal}
-_PART_TYPES = (*_INPUT_PARTS, *_OUTPUT_PARTS)
-
-
-def _part_of(allowed: dict[str, type[Shape]]) -> Check:
-    """A content part: the API answers a type that no message has at `.type`, one that this role has not at the part."""
-    check_part = named_by_type(allowed)
-
-    def inspect(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-        kind = value.get("type") if isinstance(value, dict) else None
-        if isinstance(kind, str) and kind not in allowed:
-            raise (
-                wrong_value(kind, tuple(allowed)) if kind in _PART_TYPES else wrong_value(kind, _PART_TYPES, ("type",))
-            )
-        return check_part(value)
-
-    return inspect
-
-
-_CONTENT = "one of an array of objects or string"
-_input_content = text_or_array_of(_part_of(_INPUT_PARTS), _CONTENT)
-_output_content = text_or_array_of(_part_of(_OUTPUT_PARTS), _CONTENT)
-_call_output = text_or_array_of(named_by_type(_INPUT_PARTS), "one of a string or array of objects")
 _objects = array_of(json_object, "an array of objects")
-_summary = array_of(named_by_type({"summary_text": ReasoningPart}), "an array of objects")
-_reasoning = array_of(named_by_type({"reasoning_text": ReasoningPart}), "an array of objects")
+_texts = array_of(text, "an array of strings")
+
+JsonObject = Annotated[Any, PlainValidator(json_object)]
+Objects = Annotated[Any, PlainValidator(_objects)]
+Texts = Annotated[Any, PlainValidator(_texts)]
 
 
 class Item(Shape):
     """What items have in common."""
 
     id: Id | None = None
+    status: Annotated[str, one_of(*STATUSES)] | None = None
 
 
 class InputMessage(Item):
     """A message of role user, system or developer."""
 
-    content: Annotated[Any, PlainValidator(_input_content)]
+    content: Annotated[Any, PlainValidator(check_input_content)]
 
 
 class OutputMessage(Item):
     """A message of role assistant."""
 
-    content: Annotated[Any, PlainValidator(_output_content)]
+    content: Annotated[Any, PlainValidator(check_output_content)]
+
+
+class ItemReference(Shape):
+    """An item that the gateway has stored, by its id."""
+
+    id: RequiredId
 
 
 class Reasoning(Item):
     """What a model thought; ids and content are optional, because not every server gives them."""
 
-    summary: Annotated[Any, PlainValidator(_summary)] | None = None
-    content: Annotated[Any, PlainValidator(_reasoning)] | None = None
+    summary: Annotated[Any, PlainValidator(check_summary)] | None = None
+    content: Annotated[Any, PlainValidator(check_reasoning)] | None = None
     encrypted_content: str | None = None
+
+
+class Compaction(Item):
+    """What stands for older items."""
+
+    encrypted_content: str
+
+
+class ConfigurationUpdate(Item):
+    """What changes from here on."""
+
+    reasoning: JsonObject | None = None
+    text: JsonObject | None = None
 
 
 class FunctionCall(Item):
@@ -139,6 +100,7 @@ class FunctionCall(Item):
     call_id: RequiredId
     name: RequiredText
     arguments: str
+    namespace: str | None = None
 
 
 class CustomToolCall(Item):
@@ -147,13 +109,14 @@ class CustomToolCall(Item):
     call_id: RequiredId
     name: RequiredText
     input: str
+    namespace: str | None = None
 
 
 class CallOutput(Item):
     """What a function or custom tool answered: text or parts."""
 
     call_id: RequiredId
-    output: Annotated[Any, PlainValidator(_call_output)]
+    output: Annotated[Any, PlainValidator(check_call_output)]
 
 
 class McpCall(Item):
@@ -169,10 +132,134 @@ class McpListTools(Item):
     """The tools that a gateway found at an MCP server."""
 
     server_label: RequiredText
-    tools: Annotated[Any, PlainValidator(_objects)]
+    tools: Objects
+
+
+class McpApprovalRequest(Item):
+    """A call that a gateway would make."""
+
+    server_label: RequiredText
+    name: RequiredText
+    arguments: str
+
+
+class WebSearchCall(Item):
+    """A search of a hosted tool."""
+
+    action: JsonObject | None = None
+
+
+class FileSearchCall(Item):
+    """A search of a hosted tool."""
+
+    queries: Texts | None = None
+    results: Objects | None = None
+
+
+class CodeInterpreterCall(Item):
+    """Code that a hosted tool ran."""
+
+    code: str | None = None
+    container_id: str | None = None
+    outputs: Objects | None = None
+
+
+class ImageGenerationCall(Item):
+    """An image that a hosted tool made."""
+
+    result: str | None = None
+
+
+class ComputerCall(Item):
+    """What a model wants done with a computer."""
+
+    call_id: RequiredId
+    action: JsonObject | None = None
+    actions: Objects | None = None
+    pending_safety_checks: Objects | None = None
+
+
+class ComputerCallOutput(Item):
+    """What the computer showed then."""
+
+    call_id: RequiredId
+    output: Annotated[Any, PlainValidator(check_screenshot)]
+    acknowledged_safety_checks: Objects | None = None
+
+
+class LocalShellCall(Item):
+    """A command that a model wants run."""
+
+    call_id: RequiredId
+    action: JsonObject
+
+
+class LocalShellCallOutput(Item):
+    """What it printed."""
+
+    output: str
+
+
+class ShellCall(Item):
+    """Commands that a model wants run."""
+
+    call_id: RequiredId
+    action: JsonObject
+
+
+class ShellCallOutput(Item):
+    """What they printed, and how each ended."""
+
+    call_id: RequiredId
+    output: Objects
+
+
+class ApplyPatchCall(Item):
+    """A change of a file that a model wants made."""
+
+    call_id: RequiredId
+    operation: JsonObject
+
+
+class ApplyPatchCallOutput(Item):
+    """Whether it was made."""
+
+    call_id: RequiredId
+    status: Annotated[str, one_of("completed", "failed")]
+    output: str | None = None
+
+
+class ToolSearchCall(Item):
+    """A search for tools; `arguments` is any JSON."""
+
+    call_id: Id | None = None
+    arguments: Any
+
+
+class ToolSearchOutput(Item):
+    """The tools that were found; from here on the model may call them."""
+
+    call_id: Id | None = None
+    tools: Annotated[Any, PlainValidator(check_loaded_tools)]
+
+
+class Program(Item):
+    """Code by which a model calls tools."""
+
+    call_id: RequiredId
+    code: str
+    fingerprint: str
+
+
+class ProgramOutput(Item):
+    """What it came to."""
+
+    call_id: RequiredId
+    result: str
 
 
 _SHAPES: dict[str, type[Shape]] = {
+    "item_reference": ItemReference,
     "reasoning": Reasoning,
     "function_call": FunctionCall,
     "function_call_output": CallOutput,
@@ -180,62 +267,60 @@ _SHAPES: dict[str, type[Shape]] = {
     "custom_tool_call_output": CallOutput,
     "mcp_call": McpCall,
     "mcp_list_tools": McpListTools,
+    "mcp_approval_request": McpApprovalRequest,
+    "web_search_call": WebSearchCall,
+    "file_search_call": FileSearchCall,
+    "code_interpreter_call": CodeInterpreterCall,
+    "image_generation_call": ImageGenerationCall,
+    "computer_call": ComputerCall,
+    "computer_call_output": ComputerCallOutput,
+    "shell_call": ShellCall,
+    "shell_call_output": ShellCallOutput,
+    "local_shell_call": LocalShellCall,
+    "local_shell_call_output": LocalShellCallOutput,
+    "apply_patch_call": ApplyPatchCall,
+    "apply_patch_call_output": ApplyPatchCallOutput,
+    "tool_search_call": ToolSearchCall,
+    "tool_search_output": ToolSearchOutput,
+    "configuration_update": ConfigurationUpdate,
+    "compaction": Compaction,
+    "compaction_trigger": Item,
+    "program": Program,
+    "program_output": ProgramOutput,
 }
 
-ITEM_TYPES = (
-    "message",
-    *_SHAPES,
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "computer_call",
-    "computer_call_output",
-    "shell_call",
-    "shell_call_output",
-    "local_shell_call",
-    "local_shell_call_output",
-    "apply_patch_call",
-    "apply_patch_call_output",
-    "tool_search_call",
-    "tool_search_output",
-    "configuration_update",
-    "mcp_approval_request",
-    "compaction",
-    "compaction_trigger",
-    "program",
-    "program_output",
-)
+ITEM_TYPES = ("message", *_SHAPES)
 """Every item type that `input` may hold."""
 
 ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
 """Items that only orchestration sees; no inference server knows them."""
 
-ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
-"""Items that only orchestration sees; no inference server knows them."""
-
 _UNSUPPORTED = {
-    "item_reference": "Send the item itself, or continue from it with 'previous_response_id'.",
     "additional_tools": "Declare the tools in 'tools'.",
     "mcp_approval_response": "MCP tools run without approval, with 'require_approval' set to 'never'.",
 }
 
 
+def is_reference(item: dict[str, Any]) -> bool:
+    """Whether an input item stands for a stored one: by its `type`, or because it is nothing but an `id`."""
+    kind = item.get("type")
+    return kind == "item_reference" or (kind is None and "id" in item and set(item) <= {"id", "type"})
+
+
 def check_item(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Look at one element of `input`; an item without `type` is a message, or a reference when it is only an `id`."""
+    """Look at one element of `input`; one without `type` is a message, or a reference (see `is_reference`)."""
     if not isinstance(value, dict):
         raise wrong_type("an input item", value)
     kind = value.get("type")
     if kind is None:
-        kind = "item_reference" if set(value) <= {"id", "type"} and "id" in value else "message"
+        kind = "item_reference" if is_reference(value) else "message"
     if kind == "message":
         return _check_message(value)
     if not isinstance(kind, str) or kind not in (*ITEM_TYPES, *_UNSUPPORTED):
         raise wrong_value(kind, ITEM_TYPES)
     if kind in _UNSUPPORTED:
         raise _not_supported_yet(kind)
-    shape = _SHAPES.get(kind)
-    return value if shape is None else shape.model_validate(value)
+    return _SHAPES[kind].model_validate(value)
 
 
 def _check_message(value: dict[str, Any]) -> Shape:

@@ -2,7 +2,8 @@
 
 Knows every field of the object and what a request's parameters look like in it; is unaware of output, of usage and of
 how the response ends. Invariant: every field is present, null where there is nothing to say, in the order of OpenAI's
-streams. Source: API reference, "The response object". Left out is `billing`, which states who pays OpenAI.
+streams, and after them those that are newer than the recordings of these. Source: API reference, "The response object".
+Left out is `billing`, which states who pays OpenAI.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from attache_core.json_codec import Json
+from attache_core.types.conversation import conversation_id
 from attache_core.types.tools import public_tools
 
 
@@ -54,6 +56,13 @@ def new_response(body: Json, *, response_id: str, created_at: int) -> Json:
         "usage": None,
         "user": body.get("user"),
         "metadata": _given(body, "metadata", {}),
+        "access_programs": _access_programs(_given(body, "access_programs", {})),
+        "conversation": _conversation(body),
+        "image": _image(_given(body, "image", {})),
+        "input_transformations": None,
+        "prompt": body.get("prompt"),
+        "prompt_cache_diagnostics": None,
+        "prompt_cache_options": _prompt_cache_options(body.get("prompt_cache_options")),
     }
 
 
@@ -75,6 +84,28 @@ def _text(text: Json) -> Json:
             **shown,
         }
     return {**text, "format": shown, "verbosity": _given(text, "verbosity", "medium")}
+
+
+def _conversation(body: Json) -> Json | None:
+    given = conversation_id(body)
+    return None if given is None else {"id": given}
+
+
+def _access_programs(programs: Json) -> Json | None:
+    return None if programs.get("cyber") is None else programs
+
+
+def _image(image: Json) -> Json | None:
+    """A response says what was done; what `auto` came to is not known here."""
+    asked = image.get("context_compression")
+    return {"context_compression": asked} if asked in ("enabled", "disabled") else None
+
+
+def _prompt_cache_options(options: Json | None) -> Json | None:
+    if not options:
+        return None
+    mode, ttl = _given(options, "mode", "implicit"), _given(options, "ttl", "30m")
+    return {"mode": mode, "ttl": ttl, "comparison_response_id": None}
 
 
 def _no_hosted_tools_used() -> Json:

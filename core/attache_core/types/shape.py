@@ -8,14 +8,29 @@ many faults cost no more than one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, FailFast, PlainValidator, StringConstraints, TypeAdapter, ValidationError
 
-from attache_core.types.violation import client_error, enumerated, missing, wrong_type, wrong_value
+from attache_core.types.violation import client_error, enumerated, missing, quoted, refused, wrong_type, wrong_value
+
+MAX_ID_CHARS = 64
+"""How long an id of ours, an item's `id` and a `call_id` may be."""
+
+MAX_NAME_CHARS = 64
+"""How long the name of a tool and the label of an MCP server may be."""
 
 RequiredText = Annotated[str, StringConstraints(min_length=1)]
+
+Id = Annotated[str, StringConstraints(max_length=MAX_ID_CHARS)]
+RequiredId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
+"""The id of an item, whoever gave it: its grammar is not ours to say."""
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS, pattern="^[a-zA-Z0-9_-]+$")]
+
+_ID = re.compile(r"[A-Za-z0-9_-]+")
 
 Check = Callable[[Any], Any]
 """Looks at a value; raises what `violation` offers, or pydantic's ValidationError."""
@@ -47,6 +62,23 @@ def json_object(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if not isinstance(value, dict):
         raise wrong_type("an object", value)
     return value
+
+
+def id_of(prefix: str) -> Check:
+    """A check of the ids that the gateway itself gives to things of one kind."""
+
+    def inspect(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        if not text(value).startswith(prefix):
+            expected = f"Expected an ID that begins with '{prefix}'."
+        elif not _ID.fullmatch(value):
+            expected = "Expected an ID of letters, digits, underscores and dashes only."
+        elif len(value) > MAX_ID_CHARS:
+            expected = f"Expected an ID of at most {MAX_ID_CHARS} characters."
+        else:
+            return value
+        raise refused("invalid_value", f"Invalid '{{param}}': {quoted(value)}. {expected}")
+
+    return inspect
 
 
 def choice(*supported: str) -> Check:

@@ -82,6 +82,8 @@ def _is_declared(reference: Json, tools: Sequence[Json]) -> bool:
     match reference.get("type"):
         case "function":
             return reference.get("name") in declared(tools, "function", "name")
+        case "custom":
+            return reference.get("name") in declared(tools, "custom", "name")
         case "mcp":
             return reference.get("server_label") in declared(tools, "mcp", "server_label")
         case _:

@@ -1,42 +1,36 @@
 """Tool declarations: what may be declared, and what of it a response shows.
 
-Knows function and MCP tools; is unaware of how they run. Invariants: nothing that is declared is ignored: a tool type
-or setting that the gateway would not honour is refused; a secret of an MCP declaration (headers, authorization, what a
-URL carries besides scheme, host and path) is never part of what `public_tools` returns.
-Source: API reference, "tools"; what a response shows as in OpenAI's streams.
+Knows who runs each type of tool: the gateway (`mcp`), the client (functions, custom tools, namespaces of both, and tool
+searches of its own), or nobody here (what OpenAI hosts). Is unaware of how a tool runs. Invariant: nothing that is
+declared is ignored: a tool type that the gateway would not honour is refused, or left out by name where the operator
+says so. Source: API reference, "tools"; what a response shows as in OpenAI's streams.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainValidator, StringConstraints
+from pydantic import PlainValidator
 
+from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.types.shape import Shape, array_of, check, named_by_type, text
-from attache_core.types.violation import Path, quoted, refused, wrong_type, wrong_value
+from attache_core.types.mcp_tool import McpTool, public_mcp_tool
+from attache_core.types.shape import Name, Shape, array_of, check, named_by_type, one_of
+from attache_core.types.violation import enumerated, quoted, refused
 
 MAX_TOOLS = 128
-"""How many tools one request may declare; an MCP server counts as one."""
+"""How many tools one request may declare; an MCP server and a namespace count as one."""
 
-MAX_NAME_CHARS = 64
-"""How long the name of a function and the label of an MCP server may be."""
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS, pattern="^[a-zA-Z0-9_-]+$")]
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
-_FRAMING_HEADERS = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"}
-    | {"expect", "accept-encoding", "proxy-authorization", "proxy-connection", "mcp-session-id", "mcp-protocol-version"}
+HOSTED_TOOLS = frozenset(
+    {"web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "computer"}
+    | {"computer_use_preview", "shell", "local_shell", "apply_patch", "programmatic_tool_calling"}
 )
-"""Headers that HTTP or MCP itself sets: another value could make one request two, or another session's."""
+"""The API's tool types that are built into it, and that nothing here runs; some also come with a date appended."""
 
-_NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f]")
+_DATE = re.compile(r"_\d{4}_\d{2}_\d{2}$")
 
 
 class FunctionTool(Shape):
@@ -48,105 +42,85 @@ class FunctionTool(Shape):
     description: str | None = None
 
 
-_check_names = array_of(text, "an array of strings")
+class Grammar(Shape):
+    """What the input of a custom tool must follow."""
+
+    definition: str
+    syntax: Annotated[str, one_of("lark", "regex")]
 
 
-class ToolFilter(Shape):
-    """`allowed_tools` as an object."""
-
-    tool_names: Annotated[Any, PlainValidator(_check_names)] | None = None
-    read_only: bool | None = None
+_check_format = named_by_type({"text": Shape, "grammar": Grammar})
 
 
-def _check_allowed_tools(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if isinstance(value, list):
-        return _check_names(value)
-    if isinstance(value, dict):
-        return ToolFilter.model_validate(value)
-    raise wrong_type("one of an array of strings or object", value)
+class CustomTool(Shape):
+    """A tool with free text as input, which the client executes."""
+
+    name: Name
+    description: str | None = None
+    format: Annotated[Any, PlainValidator(_check_format)] | None = None
 
 
-def _require_header_value(value: str, at: Path = ()) -> None:
-    if not _HEADER_VALUE.fullmatch(value):
-        raise refused("invalid_value", "Invalid '{param}': expected printable ASCII, as an HTTP header value.", at)
+_CALLED_BY_NAME: dict[str, type[Shape]] = {"function": FunctionTool, "custom": CustomTool}
+_check_members = array_of(named_by_type(_CALLED_BY_NAME), "an array of tools")
 
 
-def _check_authorization(value: str) -> str:
-    _require_header_value(value)
-    return value
+class NamespaceTool(Shape):
+    """Functions and custom tools under a common name."""
+
+    name: Name
+    description: str | None = None
+    tools: Annotated[Any, PlainValidator(_check_members)]
 
 
-def _check_headers(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    expected = "an object with string keys and string values"
-    if not isinstance(value, dict):
-        raise wrong_type(expected, value)
-    for name, content in value.items():
-        if not _HEADER_NAME.fullmatch(name):
-            raise refused("invalid_value", "Invalid '{param}': a key is not the name of an HTTP header.")
-        if name.lower() in _FRAMING_HEADERS:
-            raise refused("invalid_value", f"Invalid '{{param}}': {quoted(name)} is set by HTTP or MCP itself.")
-        if not isinstance(content, str):
-            raise wrong_type("a string", content, (name,))
-        _require_header_value(content, (name,))
-    return value
+class ToolSearch(Shape):
+    """A search for further tools, which the client executes."""
+
+    execution: Annotated[str, one_of("client")]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
 
 
-def _check_server_url(url: str) -> str:
-    if not _is_http_url(url):
-        raise refused("invalid_value", "Invalid '{param}': expected an absolute http or https URL.")
-    return url
+_SHAPES: dict[str, type[Shape]] = {
+    "function": FunctionTool,
+    "mcp": McpTool,
+    "custom": CustomTool,
+    "namespace": NamespaceTool,
+    "tool_search": ToolSearch,
+}
+_check_supported = named_by_type(_SHAPES)
+
+check_loaded_tools = array_of(named_by_type({**_CALLED_BY_NAME, "namespace": NamespaceTool}), "an array of tools")
+"""Look at tools that a client found: only what it executes itself, and so nothing that holds credentials."""
 
 
-def _is_http_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises ValueError when it is none
-    except ValueError:
+def is_hosted(tool: object) -> bool:
+    """Whether a declaration is of a tool that is built into OpenAI's API and that nothing here runs."""
+    if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not _NOT_IN_A_URL.search(url)
+    if tool["type"] == "tool_search":
+        return tool.get("execution") in (None, "server")
+    return _DATE.sub("", tool["type"]) in HOSTED_TOOLS
 
 
-def _refuse(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if value is None:
-        return value
-    message = "Unsupported parameter: '{param}'. This gateway reaches MCP servers by 'server_url' only."
-    raise refused("unsupported_parameter", message)
+def _check_tool(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    return value if is_hosted(value) else _check_supported(value)
 
 
-def _check_approval(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if value == "never":
-        return value
-    if isinstance(value, str) and value != "always":
-        raise wrong_value(value, ("never",))
-    message = "This gateway cannot ask for approval yet, and asking is the default: set '{param}' to 'never'."
-    raise refused("unsupported_value", message)
-
-
-class McpTool(Shape):
-    """An MCP server whose tools the gateway executes."""
-
-    server_label: Name
-    connector_id: Annotated[Any, PlainValidator(_refuse)] = None
-    tunnel_id: Annotated[Any, PlainValidator(_refuse)] = None
-    server_url: Annotated[str, AfterValidator(_check_server_url)]
-    allowed_tools: Annotated[Any, PlainValidator(_check_allowed_tools)] | None = None
-    headers: Annotated[Any, PlainValidator(_check_headers)] | None = None
-    authorization: Annotated[str, AfterValidator(_check_authorization)] | None = None
-    require_approval: Annotated[Any, PlainValidator(_check_approval)] = Field(default=None, validate_default=True)
-    server_description: str | None = None
-
-
-_check_each = array_of(named_by_type({"function": FunctionTool, "mcp": McpTool}), "an array of tools")
+_check_each = array_of(_check_tool, "an array of tools")
 
 
 def check_tools(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Look at `tools`: their number, each declaration, and that names and labels are unique."""
+    """Look at `tools`: their number, each declaration, and that names and labels are unique.
+
+    Of a hosted tool only the type is looked at; see `require_runnable`.
+    """
     if isinstance(value, list) and len(value) > MAX_TOOLS:
         bound = f"Expected an array with maximum length {MAX_TOOLS}, but got an array with length {len(value)} instead."
         raise refused("array_above_max_length", f"Invalid '{{param}}': array too long. {bound}")
     _check_each(value)
-    _require_unique(value, "function", "name")
-    _require_unique(value, "mcp", "server_label")
+    _require_unique("name", [tool["name"] for tool in value if tool["type"] in _CALLED_BY_NAME])
+    _require_unique("name", declared(value, "namespace", "name"))
+    _require_unique("server_label", declared(value, "mcp", "server_label"))
     return value
 
 
@@ -161,10 +135,29 @@ def validate_tools(tools: object) -> None:
         ClientError: 400 with `param` and `code` for the first thing that is wrong.
     """
     check(_Tools, {"tools": tools})
+    require_runnable(tools if isinstance(tools, list) else ())
 
 
-def _require_unique(tools: Sequence[Json], kind: str, key: str) -> None:
-    for name, count in Counter(declared(tools, kind, key)).items():
+def require_runnable(tools: Sequence[Json] | None) -> None:
+    """Raises ClientError when one of `tools` (of valid shape) is a hosted tool."""
+    for index, tool in enumerate(tools or ()):
+        if is_hosted(tool):
+            kind, supported = tool["type"], enumerated(tuple(_SHAPES), "and")
+            message = f"Invalid value: {quoted(kind)}. Supported values are: {supported}."
+            if kind in _SHAPES:
+                message = f"This gateway does not execute {quoted(kind)} itself: set 'execution' to 'client'."
+            raise ClientError(message, code="invalid_value", param=f"tools[{index}].type")
+
+
+def runnable(tools: Sequence[Json] | None) -> tuple[list[Json], list[str]]:
+    """The declarations that are no hosted tools, and the types of those that are, each once."""
+    given = tools or ()
+    hosted = dict.fromkeys(tool["type"] for tool in given if is_hosted(tool))
+    return [tool for tool in given if not is_hosted(tool)], list(hosted)
+
+
+def _require_unique(key: str, names: Iterable[str]) -> None:
+    for name, count in Counter(names).items():
         if count > 1:
             message = f"Invalid '{{param}}': {quoted(name)} is the '{key}' of more than one tool. It must be unique."
             raise refused("invalid_value", message)
@@ -175,37 +168,44 @@ def declared(tools: Sequence[Json], kind: str, key: str) -> list[str]:
     return [tool[key] for tool in tools if tool["type"] == kind]
 
 
+def called_names(tools: Iterable[Json]) -> set[str]:
+    """Every name by which a model may call a client's tools, those inside namespaces included."""
+    names: set[str] = set()
+    for tool in tools:
+        if tool["type"] in _CALLED_BY_NAME:
+            names.add(tool["name"])
+        elif tool["type"] == "namespace":
+            names |= called_names(tool["tools"])
+    return names
+
+
 def public_tools(tools: Sequence[Json] | None) -> list[Json]:
     """What a response object shows of the declarations of a request, in their order, defaults filled in.
 
-    A function is shown as declared. Of an MCP server only the fields of the API are shown, `headers` always as null,
-    `authorization` not at all, and `server_url` without user, password, query and fragment. Of a type that is not known
+    A client's tool is shown as declared, an MCP server as `mcp_tool.public_mcp_tool` says. Of a type that is not known
     here nothing but its name is shown.
     """
     return [_public_tool(tool) for tool in tools or ()]
 
 
+_DEFAULTS: dict[str, Json] = {
+    "function": {"type": "function", "description": None, "name": None, "parameters": None, "strict": True},
+    "custom": {"type": "custom", "description": None, "format": {"type": "text"}, "name": None},
+    "namespace": {"type": "namespace", "description": None, "name": None, "tools": []},
+    "tool_search": {"type": "tool_search", "description": None, "execution": "client", "parameters": None},
+}
+"""The fields that the API shows of a client's tool, in its order."""
+
+
 def _public_tool(tool: Json) -> Json:
-    if tool.get("type") == "mcp":
-        return _public_mcp(tool)
-    if tool.get("type") != "function":
-        return {"type": tool.get("type")}
-    shown = {"type": "function", "description": None, "name": None, "parameters": None, "strict": True}
-    return {**shown, **tool}
-
-
-def _public_mcp(tool: Json) -> Json:
-    return {
-        "type": "mcp",
-        "allowed_tools": tool.get("allowed_tools"),
-        "headers": None,
-        "require_approval": tool.get("require_approval"),
-        "server_description": tool.get("server_description"),
-        "server_label": tool.get("server_label"),
-        "server_url": _public_url(str(tool.get("server_url") or "")),
-    }
-
-
-def _public_url(url: str) -> str:
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    kind = tool.get("type")
+    if kind == "mcp":
+        return public_mcp_tool(tool)
+    if kind not in _DEFAULTS:
+        return {"type": kind}
+    shown = {**_DEFAULTS[kind], **tool}
+    if kind == "custom" and shown["format"] is None:
+        shown["format"] = _DEFAULTS[kind]["format"]
+    if kind == "namespace":
+        shown["tools"] = public_tools(tool.get("tools"))
+    return shown

@@ -6,6 +6,7 @@ The body is the public create request of the Responses API as JSON, fields that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,12 @@ from attache_core.json_codec import Json
 
 DEFAULT_TENANT = "default"
 """Whose turns they are while a deployment has one tenant."""
+
+RESPONSE_HEADER_PREFIX = "attache-"
+"""What the names of the response headers begin with by which filters tell a client something."""
+
+_HEADER_NAME = re.compile(rf"{RESPONSE_HEADER_PREFIX}[a-z0-9-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +46,13 @@ class TurnRequest:
         body: the create request; see the module docstring. Treat as read-only: use `with_body`.
         headers: the request's headers, names in lower case; no `x-attache-*` header among them.
         facts: see `Facts`.
+        response_headers: what the HTTP response that the client gets is to carry; see `with_response_header`.
     """
 
     body: Json
     headers: Mapping[str, str] = field(default_factory=dict)
     facts: Facts = Facts()
+    response_headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stream(self) -> bool:
@@ -66,6 +75,25 @@ class TurnRequest:
     def with_facts(self, **changes: Any) -> TurnRequest:  # noqa: ANN401 - the fields of Facts
         """The same turn with some facts replaced."""
         return replace(self, facts=replace(self.facts, **changes))
+
+    def with_response_header(self, name: str, value: str) -> TurnRequest:
+        """The same turn with a header for the HTTP response, whatever that will be: JSON, a stream, or an error.
+
+        The host takes it when this turn is passed below: neither filters below nor the inference server see it. It has
+        no effect on a stream that has begun by then.
+
+        Args:
+            name: in lower case, beginning with `RESPONSE_HEADER_PREFIX`.
+            value: printable ASCII.
+
+        Raises:
+            ValueError: it is no such name or value.
+        """
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} does not begin with {RESPONSE_HEADER_PREFIX!r}, or is no header's name.")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise ValueError(f"The value of {name!r} is not printable ASCII.")
+        return replace(self, response_headers={**self.response_headers, name: value})
 
 
 def input_items(body: Json) -> list[Json]:

@@ -8,18 +8,19 @@ to a `TurnFilter` errors are exceptions or terminal events; to the others, which
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from attache_core.events.event import Event
 from attache_core.turn.below import Below
-from attache_core.types.turn import TurnRequest
+from attache_core.types.turn import RESPONSE_HEADER_PREFIX, TurnRequest
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
 from attache_filters.extproc.guard import Check, as_attache_error, guarded, owned, unchecked
 from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE
+from attache_filters.extproc.round_report import ReportedEvents, RoundReport
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
@@ -36,12 +37,14 @@ class Chain:
         check: whether a stream of events may go on; asked for every event that one filter takes from another.
         turn_bottom: the same for turns, where what is below is in this process; None means by way of `bottom`.
         scope: closed when the exchange is over; bodies that nobody read to their end are closed with it.
+        told: the response headers that filters asked for, of this segment and of those below it.
     """
 
     bottom: HttpBelow
     scope: AsyncExitStack
     check: Check = unchecked
     turn_bottom: Below | None = None
+    told: dict[str, str] = field(default_factory=dict)
 
     async def answer(self, filters: Filters, request: HttpRequest) -> HttpResponse:
         """Run `filters`, outermost first. Errors before the first event or byte are responses here.
@@ -55,7 +58,7 @@ class Chain:
         except StreamEndedError:
             raise
         except Exception as error:  # noqa: BLE001 - the edge between filters: any bug of one ends its turn only
-            return encode_error(as_attache_error(name, error))
+            return encode_error(as_attache_error(name, error), self.told)
 
     async def _send(self, filters: Filters, request: HttpRequest) -> HttpResponse:
         if not filters:
@@ -66,7 +69,7 @@ class Chain:
         turn = decode_turn(request)
         events = self.turns(filters, method=request.method, path=request.path)(turn)
         owned(self.scope, events)
-        return await encode_answer(events, stream=turn.stream)
+        return await encode_answer(events, stream=turn.stream, headers=self.told)
 
     def turns(self, filters: Filters, *, method: str, path: str) -> Below:
         """What a `TurnFilter` above `filters` calls; `method` and `path` are those of the request it came from."""
@@ -83,26 +86,36 @@ class Chain:
 
     def _infer(self, first: InferenceFilter[Any], rest: Filters, turn: TurnRequest) -> AsyncGenerator[Event, None]:
         """One round of an `InferenceFilter`; the response that it leaves unread is closed when it ends."""
+        name = type(first).__qualname__
+        report = RoundReport(name)
 
         def source(scope: AsyncExitStack) -> AsyncIterator[Event]:
             async def below(request: HttpRequest) -> HttpResponse:
                 accept = EVENT_STREAM_TYPE if turn.stream else JSON_TYPE
                 asking = replace(request, headers={**request.headers, "accept": accept})
                 response = await self.answer(rest, asking)
+                report.heard(response)
                 owned(scope, response.body)
                 return response
 
-            return first(turn, below)
+            return ReportedEvents(first(turn, below), report)
 
-        return guarded(type(first).__qualname__, source, self.check)
+        return guarded(name, source, self.check)
 
     def _run(self, turn_filter: TurnFilter[Any], below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
         """One call of a filter; what it opened below and left open is closed when it ends."""
         return guarded(
             type(turn_filter).__qualname__,
-            lambda scope: turn_filter(turn, lambda below_turn: owned(scope, below(below_turn))),
+            lambda scope: turn_filter(turn, lambda below_turn: owned(scope, below(self._heard(below_turn)))),
             self.check,
         )
+
+    def _heard(self, turn: TurnRequest) -> TurnRequest:
+        """The turn without the response headers that a filter gave it: they are the exchange's now."""
+        if not turn.response_headers:
+            return turn
+        self.told.update(turn.response_headers)
+        return replace(turn, response_headers={})
 
     async def _over_http(
         self, filters: Filters, turn: TurnRequest, method: str, path: str
@@ -110,8 +123,13 @@ class Chain:
         async with AsyncExitStack() as scope:
             response = await self._send(filters, encode_turn(turn, method=method, path=path))
             owned(scope, response.body)
+            self.told.update(_of_filters(response.headers))
             async for event in owned(scope, decode_answer(response)):
                 yield event
+
+
+def _of_filters(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.startswith(RESPONSE_HEADER_PREFIX)}
 
 
 def _guard_below(below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:

@@ -1,14 +1,15 @@
 """Turns and events as HTTP, where a segment begins or ends: JSON, server-sent events, and facts in headers.
 
-`encode_turn` and `decode_turn` are each other's inverse, and so are `encode_answer` and `decode_answer`, but for
-headers: an answer has none of its own. Invariants: errors are HTTP errors until the first event, and events after it;
-an answer that is not streamed is its terminal event's response.
+`encode_turn` and `decode_turn` are each other's inverse, but for response headers, which never go down; and so are
+`encode_answer` and `decode_answer`, but for headers: an answer has none of its own. Invariants: errors are HTTP errors
+until the first event, and events after it; an answer that is not streamed is its terminal event's response.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 from attache_core import json_codec
@@ -17,6 +18,7 @@ from attache_core.events.answer_json import answer_object
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVER_LIMIT
 from attache_core.events.event import Event, terminal_event
 from attache_core.events.sse import SseDecoder, encode_event
+from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_core.types.request import parse_create
 from attache_core.types.turn import Facts, TurnRequest
 from attache_filters.extproc.headers import (
@@ -40,6 +42,8 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_TIMEOUT_S = 10.0
 """How long a server may take over the body of its error."""
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
 _DONE = b"[DONE]"
 _STREAM_HEADERS = {"content-type": f"{EVENT_STREAM_TYPE}; charset=utf-8", "cache-control": "no-cache"}
 
@@ -62,25 +66,29 @@ def encode_turn(turn: TurnRequest, *, method: str, path: str) -> HttpRequest:
     return HttpRequest(method, path, headers, json_codec.encode(turn.body))
 
 
-async def encode_answer(events: AsyncGenerator[Event, None], *, stream: bool) -> HttpResponse:
+async def encode_answer(
+    events: AsyncGenerator[Event, None], *, stream: bool, headers: Mapping[str, str] = NO_HEADERS
+) -> HttpResponse:
     """Canonical events as a response: server-sent events, or the final response as JSON.
 
     Returns once the first event is there (streamed) or the last (not streamed), so that an error before it can still
-    be an HTTP error. Closing the body of the response closes the events.
+    be an HTTP error. `headers` are what filters want the client told, as they are by then. Closing the body of the
+    response closes the events.
     """
     if stream:
-        return HttpResponse(200, _STREAM_HEADERS, EventStreamBody(await anext(events), events))
+        first = await anext(events)
+        return HttpResponse(200, {**headers, **_STREAM_HEADERS}, EventStreamBody(first, events))
     last: Event | None = None
     async for event in events:
         last = event
     if last is None or not last.is_terminal:
         raise UpstreamError("The response ended before it was complete.", code=BROKE_OFF)
-    return HttpResponse.of_json(200, last.data["response"])
+    return HttpResponse.of_json(200, last.data["response"], headers)
 
 
-def encode_error(error: AttacheError) -> HttpResponse:
-    """An error as the JSON response of its status, with its headers."""
-    return HttpResponse.of_json(error.http_status, error_body(error), error.headers)
+def encode_error(error: AttacheError, headers: Mapping[str, str] = NO_HEADERS) -> HttpResponse:
+    """An error as the JSON response of its status, with its headers and what filters want the client told."""
+    return HttpResponse.of_json(error.http_status, error_body(error), {**headers, **error.headers})
 
 
 async def decode_answer(response: HttpResponse) -> AsyncGenerator[Event, None]:
@@ -160,7 +168,7 @@ async def _read_error(response: HttpResponse) -> AttacheError:
 
 
 def _belongs_to_error(name: str) -> bool:
-    return name in ("retry-after", "retry-after-ms") or name.startswith("x-ratelimit-")
+    return name in ("retry-after", "retry-after-ms", UPSTREAM_REQUEST_ID) or name.startswith("x-ratelimit-")
 
 
 def _read_facts(headers: Mapping[str, str]) -> Facts:

@@ -55,6 +55,21 @@ async def test_functions_of_the_client_reach_the_model_as_declared_and_in_order(
     assert (registry.listings, dict(registry.gateway_tools)) == ((), {})
 
 
+async def test_tools_of_the_client_of_other_kinds_stay_as_declared_and_no_server_takes_their_names(
+    loopback: McpSettings, declare: Declare
+) -> None:
+    own: list[Json] = [
+        {"type": "custom", "name": "run", "format": {"type": "text"}},
+        {"type": "namespace", "name": "files", "tools": [{"type": "function", "name": "open"}]},
+        {"type": "tool_search", "execution": "client"},
+    ]
+    async with running_mcp_server(only(tool("run"), tool("open"), tool("files"))) as server:
+        registry = await build(loopback, [*own, declare(server.url, "disk")])
+    assert list(registry.function_tools[:3]) == own
+    assert set(registry.gateway_tools) == {"disk__run", "disk__open", "files"}
+    assert registry.function_names == {"run", "open", "disk__run", "disk__open", "files"}
+
+
 async def test_mcp_tools_stand_where_their_server_is_declared(loopback: McpSettings, declare: Declare) -> None:
     schema = {
         "type": "object",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
+from openai.types.responses import ResponseInputItemParam
 
 from attache_core.json_codec import Json
-from attache_core.types.items import ITEM_TYPES
+from attache_core.types.items import ITEM_TYPES, STATUSES, is_reference
 
 Answer = Callable[..., dict[str, Any] | None]
 
@@ -41,6 +42,7 @@ def user(*parts: Any) -> Json:
     return {"role": "user", "content": list(parts)}
 
 
+STATUS = ", ".join(f"'{name}'" for name in STATUSES[:-1]) + f", and '{STATUSES[-1]}'"
 EVERY_ITEM_TYPE = ", ".join(f"'{name}'" for name in ITEM_TYPES[:-1]) + f", and '{ITEM_TYPES[-1]}'"
 
 REFUSED: list[tuple[Any, dict[str, Any]]] = [
@@ -122,14 +124,94 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
         {"type": "mcp_list_tools", "server_label": "s", "tools": ["f"]},
         wrong_type("input[1].tools[0]", "an object", "a string"),
     ),
+    ({"type": "item_reference"}, missing("input[1].id")),
+    ({"type": "item_reference", "id": None}, wrong_type("input[1].id", "a string", "null")),
     (
-        {"type": "item_reference", "id": "msg_1"},
+        {"type": "item_reference", "id": ""},
+        refusal(
+            "empty_string",
+            "input[1].id",
+            "Invalid 'input[1].id': empty string. "
+            "Expected a string with minimum length 1, but got an empty string instead.",
+        ),
+    ),
+    (
+        {"type": "additional_tools", "role": "developer", "tools": []},
         refusal(
             "unsupported_value",
             "input[1]",
-            "Items of type 'item_reference' are not supported by this gateway yet. "
-            "Send the item itself, or continue from it with 'previous_response_id'.",
+            "Items of type 'additional_tools' are not supported by this gateway yet. Declare the tools in 'tools'.",
         ),
+    ),
+    *[
+        ({"role": "user", "content": "Hi", **fields}, expected)
+        for fields, expected in (
+            ({"id": 7}, wrong_type("input[1].id", "a string", "an integer")),
+            ({"status": "done"}, wrong_value("input[1].status", "done", STATUS)),
+            ({"status": 1}, wrong_type("input[1].status", f"one of {STATUS.replace(' and ', ' or ')}", "an integer")),
+        )
+    ],
+    *[
+        (
+            user({"type": "input_image", **fields}),
+            refusal(
+                "missing_mutually_exclusive_parameters",
+                "input[1].content[0]",
+                "Missing mutually exclusive parameters: 'input[1].content[0]'. "
+                "Ensure you are providing exactly one of: 'file_id' or 'image_url'.",
+            ),
+        )
+        for fields in ({}, {"image_url": None, "file_id": None, "detail": "auto"})
+    ],
+    (
+        {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image"}]},
+        refusal(
+            "missing_mutually_exclusive_parameters",
+            "input[1].output[0]",
+            "Missing mutually exclusive parameters: 'input[1].output[0]'. "
+            "Ensure you are providing exactly one of: 'file_id' or 'image_url'.",
+        ),
+    ),
+    (
+        user({"type": "input_file", "file_id": "file-1", "file_url": "https://h/a.pdf"}),
+        refusal(
+            "mutually_exclusive_parameters",
+            "input[1].content[0]",
+            "Mutually exclusive parameters: 'input[1].content[0]'. "
+            "Ensure you are only providing one of: 'file_id', 'file_data', or 'file_url'.",
+        ),
+    ),
+    (
+        user({"type": "input_image", "image_url": "file:///etc/passwd"}),
+        refusal(
+            "invalid_value",
+            "input[1].content[0].image_url",
+            "Invalid 'input[1].content[0].image_url': expected an http or https URL, or a data URL.",
+        ),
+    ),
+    (
+        user({"type": "input_image", "image_url": {"url": "https://h/a.png"}}),
+        wrong_type("input[1].content[0].image_url", "a string", "an object"),
+    ),
+    (
+        user({"type": "input_file", "file_data": "data:,", "detail": "original"}),
+        wrong_value("input[1].content[0].detail", "original", "'auto', 'low', and 'high'"),
+    ),
+    (
+        {"role": "assistant", "content": [{"type": "output_text", "text": "4", "annotations": ["a"]}]},
+        wrong_type("input[1].content[0].annotations[0]", "an object", "a string"),
+    ),
+    (
+        {"type": "computer_call_output", "call_id": "c", "output": {"type": "input_image", "image_url": "data:,"}},
+        wrong_value("input[1].output.type", "input_image", "'computer_screenshot'"),
+    ),
+    (
+        {"type": "apply_patch_call_output", "call_id": "c", "status": "incomplete"},
+        wrong_value("input[1].status", "incomplete", "'completed' and 'failed'"),
+    ),
+    (
+        {"type": "tool_search_output", "tools": [{"type": "mcp", "server_label": "s", "authorization": "s3cret"}]},
+        wrong_value("input[1].tools[0].type", "mcp", "'function', 'custom', and 'namespace'"),
     ),
     (
         {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
@@ -150,9 +232,31 @@ def test_input_with_an_item_that_is_wrong_answers_400_with_its_path(
     assert answer(input=[user(), item, {"type": "wrong as well"}]) == expected
 
 
-def test_input_with_only_an_id_is_a_reference_and_refused(answer: Answer) -> None:
-    referred = answer(input=[{"id": "msg_1", "type": None}])
-    assert referred == answer(input=[{"type": "item_reference", "id": "msg_1"}])
+@pytest.mark.parametrize("item", [{"id": "x y"}, {"id": "x y", "type": None}, {"id": "x", "type": "item_reference"}])
+def test_input_with_a_reference_is_accepted_in_each_of_its_forms(item: Json, answer: Answer) -> None:
+    assert is_reference(item)
+    assert answer(input=[item]) is None
+
+
+@pytest.mark.parametrize("item", [{"id": "msg_1", "role": "user", "content": "Hi"}, {"type": "message"}, {"id": ""}])
+def test_is_reference_of_an_item_with_more_than_an_id_is_false(item: Json) -> None:
+    assert is_reference(item) is (set(item) == {"id"})
+
+
+def names_in(literal: Any) -> set[str]:
+    """The strings of a `Literal`, however it is wrapped."""
+    if isinstance(literal, str):
+        return {literal}
+    return {name for inner in get_args(literal) for name in names_in(inner)}
+
+
+NOT_YET = {"additional_tools", "mcp_approval_response"}
+
+
+def test_item_types_are_those_of_the_api_and_no_others() -> None:
+    literals = [get_type_hints(member).get("type") for member in get_args(ResponseInputItemParam)]
+    theirs = {name for literal in literals for name in names_in(literal)}
+    assert theirs == {*ITEM_TYPES, *NOT_YET}
 
 
 TEXT = {"type": "output_text", "annotations": [], "logprobs": [], "text": "4"}
@@ -218,9 +322,47 @@ def test_input_with_all_that_a_response_put_out_is_accepted(answer: Answer) -> N
         {"type": "function_call_output", "call_id": "c", "output": ""},
         {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "4"}], "id": None},
         {"type": "custom_tool_call_output", "call_id": "c", "output": "4", "name": "f"},
-        *[{"type": name} for name in ITEM_TYPES if name.endswith("_call") and name.split("_")[0] not in
-          ("function", "custom", "mcp")],
+        user({"type": "input_image", "file_id": "file-1", "detail": "original"}),
+        user({"type": "input_file", "file_id": "file-1", "file_url": None, "detail": "low"}),
+        {"type": "web_search_call", "id": "ws_1", "status": "searching"},
+        {"type": "web_search_call", "action": {"type": "search", "query": "q", "sources": []}},
+        {"type": "file_search_call", "queries": ["q"], "results": None, "status": "failed"},
+        {"type": "code_interpreter_call", "code": None, "container_id": "c", "outputs": [], "status": "interpreting"},
+        {"type": "image_generation_call", "result": None, "status": "generating"},
+        {"type": "computer_call", "call_id": "c", "action": {"type": "wait"}, "pending_safety_checks": []},
+        {
+            "type": "computer_call_output",
+            "call_id": "c",
+            "output": {"type": "computer_screenshot", "image_url": "data:,"},
+            "acknowledged_safety_checks": [{"id": "s"}],
+        },
+        {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls"], "env": {}}},
+        {"type": "local_shell_call_output", "id": "c", "output": "{}"},
+        {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "environment": None},
+        {
+            "type": "shell_call_output",
+            "call_id": "c",
+            "output": [{"stdout": "", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+        },
+        {"type": "apply_patch_call", "call_id": "c", "operation": {"type": "delete_file", "path": "a"}},
+        {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": None},
+        {"type": "tool_search_call", "arguments": {"goal": "g"}, "execution": "client", "call_id": None},
+        {"type": "tool_search_call", "arguments": None},
+        {"type": "tool_search_output", "call_id": "c", "tools": [{"type": "function", "name": "f"}]},
+        {"type": "configuration_update", "reasoning": {"effort": "low"}},
         {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"},
+        {"type": "compaction_trigger"},
+        {"type": "program", "call_id": "c", "code": "x", "fingerprint": "y"},
+        {"type": "program_output", "call_id": "c", "result": "x", "status": "completed"},
+        {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": [
+            {"type": "input_text", "text": ""},
+            {"type": "input_image", "image_url": "https://h/a.png", "detail": "high"},
+            {"type": "input_file", "file_data": "data:,", "filename": "a"},
+        ]},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "namespace": "n", "caller": None},
+        *[{"role": "user", "content": "Hi", "id": given}
+          for given in ("", "call_1", "item 7/\u00e9", "x" * 64, "\u0000")],
     ],
 )  # fmt: skip
 def test_input_with_an_item_of_the_api_is_accepted(item: Json, answer: Answer) -> None:

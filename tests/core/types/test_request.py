@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from attache_core import json_codec
 from attache_core.errors import ClientError, error_body, error_object
 from attache_core.json_codec import Json
+from attache_core.types.conversation import conversation_id
 from attache_core.types.request import MAX_NESTING, parse_create, validate_create
 
 Answer = Callable[..., dict[str, Any] | None]
@@ -42,6 +43,7 @@ def missing(param: str) -> dict[str, Any]:
     return refusal("missing_required_parameter", param, f"Missing required parameter: '{param}'.")
 
 
+TOOL_TYPES = "'function', 'mcp', 'custom', 'namespace', and 'tool_search'"
 NOT_JSON = "it is not valid JSON"
 NO_OBJECT = "it is JSON, but not an object"
 TOO_DEEP = f"it is nested deeper than {MAX_NESTING} levels"
@@ -57,6 +59,14 @@ TOO_DEEP = f"it is nested deeper than {MAX_NESTING} levels"
         (b'{"temperature": ' + b"9" * 5000 + b"}", NOT_JSON),
         (b'{"model": "\xff"}', NOT_JSON),
         (b"[" * 100_000, NOT_JSON),
+        (b'\xef\xbb\xbf{"model": "m"}', NOT_JSON),
+        ('{"model": "m"}'.encode("utf-16"), NOT_JSON),
+        (b'{"model": "\xed\xa0\xbd"}', NOT_JSON),
+        (b'{"model": "\x00"}', NOT_JSON),
+        (b'{"model": "m"} {}', NOT_JSON),
+        (b'{"model": 01}', NOT_JSON),
+        (b"{'model': 'm'}", NOT_JSON),
+        (b'{"seed": 11111111111111111111, "temperature": Infinity}', NOT_JSON),
         (b"null", NO_OBJECT),
         (b"[]", NO_OBJECT),
         (b'"text"', NO_OBJECT),
@@ -88,7 +98,7 @@ def test_parse_create_with_the_deepest_body_gives_one_that_can_be_written_again(
 @pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: f"{recorded['recording']}#{recorded['turn']}")
 def test_recorded_request_is_accepted_unless_a_tool_is_not_supported(recorded: Json, answer: Answer) -> None:
     hosted = [tool["type"] for tool in recorded["body"].get("tools", []) if tool["type"] not in ("function", "mcp")]
-    expected = wrong_value("tools[0].type", hosted[0], "'function' and 'mcp'") if hosted else None
+    expected = wrong_value("tools[0].type", hosted[0], TOOL_TYPES) if hosted else None
     assert answer(**recorded["body"]) == expected
 
 
@@ -110,6 +120,7 @@ MODEL_AND_INPUT: list[tuple[Json, dict[str, Any]]] = [
     ({"input": None}, wrong_type("input", "one of a string or array of input items", "null")),
     ({"input": {"a": 1}}, wrong_type("input", "one of a string or array of input items", "an object")),
 ]
+TOO_LONG = "Expected a string with maximum length 64, but got a string with length 65 instead."
 EMPTY_INPUT = refusal("missing_required_parameter", None, "One of 'input' or 'previous_response_id' must be provided.")
 
 SCALARS: list[tuple[Json, dict[str, Any]]] = [
@@ -153,6 +164,10 @@ SCALARS: list[tuple[Json, dict[str, Any]]] = [
     ({"store": 1}, wrong_type("store", "a boolean", "an integer")),
     ({"parallel_tool_calls": []}, wrong_type("parallel_tool_calls", "a boolean", "an array")),
     ({"instructions": {"a": 1}}, wrong_type("instructions", "a string", "an object")),
+    *(
+        ({name: "x" * 65}, refusal("string_above_max_length", name, f"Invalid '{name}': string too long. {TOO_LONG}"))
+        for name in ("prompt_cache_key", "safety_identifier")
+    ),
     ({"previous_response_id": 7}, wrong_type("previous_response_id", "a string", "an integer")),
     ({"user": 7}, wrong_type("user", "a string", "an integer")),
     ({"truncation": "bogus"}, wrong_value("truncation", "bogus", "'auto' and 'disabled'")),
@@ -247,15 +262,62 @@ NOT_SUPPORTED: list[tuple[Json, dict[str, Any]]] = [
             ),
         )
         for name, value, instead in (
-            ("conversation", "conv_1", "Continue from a response by 'previous_response_id'."),
             ("prompt", {"id": "pmpt_1"}, "Send the text as 'instructions' and 'input'."),
             ("context_management", [{"type": "compaction"}], "Send what the model is to see."),
+            ("background_options", {}, "Omit it, as 'background' is not supported either."),
+            (
+                "moderation",
+                {"model": "omni-moderation-latest"},
+                "Omit it, or place a filter of your own in the gateway's chain.",
+            ),
         )
+    ),
+    *(
+        (
+            {"prompt_cache_options": {name: value}},
+            refusal(
+                "unsupported_parameter",
+                f"prompt_cache_options.{name}",
+                f"Unsupported parameter: 'prompt_cache_options.{name}'. This gateway does not support it yet. Omit it.",
+            ),
+        )
+        for name, value in (("prewarm", True), ("comparison_response_id", "resp_1"))
     ),
 ]
 
 
-@pytest.mark.parametrize(("fields", "expected"), [*MODEL_AND_INPUT, *SCALARS, *NESTED, *NOT_SUPPORTED])
+def bad_id(param: str, value: str, expected: str) -> dict[str, Any]:
+    """The answer to an id that cannot be one of ours."""
+    return refusal("invalid_value", param, f"Invalid '{param}': '{value}'. Expected an ID {expected}")
+
+
+GRAMMAR = "of letters, digits, underscores and dashes only."
+EXCLUSIVE = refusal(
+    "mutually_exclusive_parameters",
+    None,
+    "Mutually exclusive parameters. Ensure you are only providing one of: 'previous_response_id' or 'conversation'.",
+)
+HISTORY: list[tuple[Json, dict[str, Any]]] = [
+    ({"previous_response_id": "msg_1"}, bad_id("previous_response_id", "msg_1", "that begins with 'resp'.")),
+    ({"previous_response_id": ""}, bad_id("previous_response_id", "", "that begins with 'resp'.")),
+    ({"previous_response_id": "resp_\ud83d"}, bad_id("previous_response_id", "resp_\ud83d", GRAMMAR)),
+    ({"previous_response_id": "resp_\u0000"}, bad_id("previous_response_id", "resp_\u0000", GRAMMAR)),
+    (
+        {"previous_response_id": "resp_" + "1" * 60},
+        bad_id("previous_response_id", "resp_" + "1" * 60, "of at most 64 characters."),
+    ),
+    ({"conversation": "resp_1"}, bad_id("conversation", "resp_1", "that begins with 'conv'.")),
+    ({"conversation": {"id": "c"}}, bad_id("conversation.id", "c", "that begins with 'conv'.")),
+    ({"conversation": {"id": "conv_ü"}}, bad_id("conversation.id", "conv_ü", GRAMMAR)),
+    ({"conversation": {}}, missing("conversation.id")),
+    ({"conversation": {"id": None}}, wrong_type("conversation.id", "a string", "null")),
+    ({"conversation": 7}, wrong_type("conversation", "one of an object or string", "an integer")),
+    ({"conversation": "conv_1", "previous_response_id": "resp_1"}, EXCLUSIVE),
+    ({"conversation": {"id": "conv_1"}, "previous_response_id": "resp_1", "input": ""}, EXCLUSIVE),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), [*MODEL_AND_INPUT, *SCALARS, *NESTED, *NOT_SUPPORTED, *HISTORY])
 def test_validate_create_with_a_wrong_field_answers_as_the_api_does(
     fields: Json, expected: dict[str, Any], answer: Answer
 ) -> None:
@@ -266,6 +328,49 @@ def test_validate_create_with_a_wrong_field_answers_as_the_api_does(
 def test_validate_create_with_empty_input_needs_something_to_continue_from(empty: Any, answer: Answer) -> None:
     assert answer(input=empty) == EMPTY_INPUT
     assert answer(input=empty, previous_response_id="resp_1") is None
+    assert answer(input=empty, conversation={"id": "conv_1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, None), ("conv_1", "conv_1"), ({"id": "conv_1"}, "conv_1"), ({"id": "conv_1", "of_tomorrow": 1}, "conv_1")],
+)
+def test_conversation_id_reads_each_form(given: Any, expected: str | None, answer: Answer) -> None:
+    assert answer(conversation=given) is None
+    assert conversation_id({"conversation": given}) == expected
+    assert conversation_id({}) is None
+
+
+def test_validate_create_with_more_items_than_allowed_answers_400_before_it_looks_at_them() -> None:
+    item = {"role": "user", "content": "Hi"}
+    validate_create({"model": "m", "input": [item] * 3}, max_input_items=3)
+    with pytest.raises(ClientError) as raised:
+        validate_create({"model": "m", "input": [{"type": "telepathy"}] * 4}, max_input_items=3)
+    bound = "Expected an array with maximum length 3, but got an array with length 4 instead."
+    assert {"status": raised.value.http_status, **error_object(raised.value)} == refusal(
+        "array_above_max_length", "input", f"Invalid 'input': array too long. {bound}"
+    )
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**40, -(2**63), -(2**63) - 1, -(10**40)])
+def test_parse_create_with_a_large_integer_keeps_every_digit(number: int) -> None:
+    body = b'{"seed":%d}' % number
+    assert parse_create(body) == {"seed": number}
+    assert json_codec.encode(parse_create(body)) == body
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"a": 1, "a": 2}', {"a": 2}),
+        (b'{"a": "12345678901234567890", "b": 0.1}', {"a": "12345678901234567890", "b": 0.1}),
+        (b'{"a": "\\u0000\\ud83d\\ude00\\udc00"}', {"a": "\u0000\N{GRINNING FACE}\udc00"}),
+        (b' {"\\ud83d": null}\r\n', {"\ud83d": None}),
+    ],
+)
+def test_parse_create_with_unusual_json_reads_it_and_can_write_it_again(body: bytes, expected: Json) -> None:
+    assert parse_create(body) == expected
+    assert parse_create(json_codec.encode(parse_create(body))) == expected
 
 
 @pytest.mark.parametrize(
@@ -304,6 +409,11 @@ def test_validate_create_with_a_chat_parameter_names_the_right_one(
         {"conversation": None, "prompt": None, "context_management": None, "of_tomorrow": {"a": [1]}},
         {"seed": 1, "stop": ["x"], "chat_template_kwargs": {"enable_thinking": False}},
         {"user": "\ud83d", "instructions": "\u0000", "\ud83d": 1},
+        {"metadata": {"\ud83d": "\udc00", "\u0000": "\u0000"}, "prompt_cache_key": "\u0000"},
+        {"reasoning": {"context": "auto", "mode": "pro", "generate_summary": "auto"}},
+        {"image": {"context_compression": "disabled"}, "access_programs": {"cyber": "standard"}},
+        {"prompt_cache_options": {"mode": "explicit", "ttl": "12h", "prewarm": False, "comparison_response_id": None}},
+        {"prompt_cache_key": "k" * 64, "safety_identifier": "s" * 64},
     ],
 )
 def test_validate_create_with_all_that_the_api_allows_accepts_it(fields: Json, answer: Answer) -> None:
@@ -340,6 +450,11 @@ NULLABLE = [
     "conversation",
     "prompt",
     "context_management",
+    "background_options",
+    "moderation",
+    "image",
+    "access_programs",
+    "prompt_cache_options",
 ]
 
 

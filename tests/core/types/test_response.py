@@ -20,13 +20,63 @@ RECORDED = json.loads((DATA / "recorded_created.json").read_text())["exchanges"]
 REQUESTS = json.loads((DATA / "recorded_requests.json").read_text())["requests"]
 
 
+NEWER_THAN_THE_RECORDINGS = (
+    "access_programs",
+    "conversation",
+    "image",
+    "input_transformations",
+    "prompt",
+    "prompt_cache_diagnostics",
+    "prompt_cache_options",
+)
+
+BEYOND_THE_SDK = {"frequency_penalty", "presence_penalty", "store"}
+"""What OpenAI's recordings have and the SDK's model has not."""
+
+
+def test_new_response_has_every_field_of_the_sdks_model_and_no_other_than_the_recordings_have() -> None:
+    shown = new_response({"model": "m", "input": "Hi"}, response_id="resp_1", created_at=1)
+    assert set(shown) == {*Response.model_fields, *BEYOND_THE_SDK}
+    assert all(set(recorded["response"]) >= BEYOND_THE_SDK for recorded in RECORDED)
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ({"conversation": "conv_1"}, {"conversation": {"id": "conv_1"}}),
+        ({"conversation": {"id": "conv_1"}}, {"conversation": {"id": "conv_1"}}),
+        ({"image": {"context_compression": "enabled"}}, {"image": {"context_compression": "enabled"}}),
+        ({"image": {"context_compression": "auto"}}, {"image": None}),
+        ({"image": {}}, {"image": None}),
+        (
+            {"prompt_cache_options": {"ttl": "12h"}},
+            {"prompt_cache_options": {"mode": "implicit", "ttl": "12h", "comparison_response_id": None}},
+        ),
+        ({"prompt_cache_options": {}}, {"prompt_cache_options": None}),
+        ({"access_programs": {"cyber": "standard"}}, {"access_programs": {"cyber": "standard"}}),
+        ({"access_programs": {"cyber": None}}, {"access_programs": None}),
+        (
+            {"reasoning": {"mode": "pro", "context": "auto"}},
+            {"reasoning": {"context": "auto", "effort": None, "summary": None, "mode": "pro"}},
+        ),
+    ],
+)
+def test_new_response_of_a_recent_parameter_shows_it_as_the_sdk_reads_it(sent: Json, shown: Json) -> None:
+    body = {"model": "m", "input": "Hi", **sent}
+    validate_create(body)
+    response = new_response(body, response_id="resp_1", created_at=1)
+    assert {name: response[name] for name in shown} == shown
+    Response.model_validate(response)
+
+
 @pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: f"{recorded['recording']}#{recorded['turn']}")
 def test_new_response_of_a_recorded_request_is_what_openai_began_with(recorded: Json) -> None:
     theirs = recorded["response"]
     ours = new_response(recorded["request"], response_id=theirs["id"], created_at=theirs["created_at"])
     # What OpenAI decides by itself: which snapshot of a model answers, and how long prompts are cached.
-    assert ours == {**theirs, "model": recorded["request"]["model"], "prompt_cache_retention": None}
-    assert list(ours) == list(theirs)
+    decided = {"model": recorded["request"]["model"], "prompt_cache_retention": None}
+    assert ours == {**theirs, **decided, **dict.fromkeys(NEWER_THAN_THE_RECORDINGS)}
+    assert list(ours) == [*theirs, *NEWER_THAN_THE_RECORDINGS]
     assert [list(tool) for tool in ours["tools"]] == [list(tool) for tool in theirs["tools"]]
 
 
@@ -106,6 +156,11 @@ OPTIONAL = [
     "truncation",
     "user",
     "background",
+    "access_programs",
+    "conversation",
+    "image",
+    "prompt",
+    "prompt_cache_options",
 ]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
+from openai.types.responses import ToolParam
 
+from attache_core.errors import ClientError, error_object
 from attache_core.json_codec import Json
-from attache_core.types.tools import public_tools
+from attache_core.types.request import validate_create
+from attache_core.types.tools import HOSTED_TOOLS, called_names, public_tools, runnable
 
 Answer = Callable[..., dict[str, Any] | None]
 
@@ -42,6 +46,8 @@ def without(tool: Json, name: str) -> Json:
     return {key: value for key, value in tool.items() if key != name}
 
 
+TOOL_TYPES = "'function', 'mcp', 'custom', 'namespace', and 'tool_search'"
+FORMATS = "'text' and 'grammar'"
 PATTERN = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
 BAD_NAME = refusal("invalid_value", "tools[1].name", f"Invalid 'tools[1].name': {PATTERN}")
 URL = refusal(
@@ -53,9 +59,36 @@ APPROVAL = refusal("unsupported_value", "tools[1].require_approval", ASK)
 REFUSED: list[tuple[Any, dict[str, Any]]] = [
     ("f", wrong_type("tools[1]", "an object", "a string")),
     ({"name": "f"}, missing("tools[1].type")),
-    ({"type": "web_search"}, wrong_value("tools[1].type", "web_search", "'function' and 'mcp'")),
-    ({"type": "telepathy"}, wrong_value("tools[1].type", "telepathy", "'function' and 'mcp'")),
-    ({"type": 7}, wrong_value("tools[1].type", "", "'function' and 'mcp'")),
+    *[
+        ({"type": kind, "of_tomorrow": 1}, wrong_value("tools[1].type", kind, TOOL_TYPES))
+        for kind in (*sorted(HOSTED_TOOLS), "web_search_2025_08_26", "web_search_preview_2025_03_11")
+    ],
+    *[
+        (
+            {"type": "tool_search", **fields},
+            refusal(
+                "invalid_value",
+                "tools[1].type",
+                "This gateway does not execute 'tool_search' itself: set 'execution' to 'client'.",
+            ),
+        )
+        for fields in ({}, {"execution": None}, {"execution": "server"})
+    ],
+    ({"type": "telepathy"}, wrong_value("tools[1].type", "telepathy", TOOL_TYPES)),
+    ({"type": "web_search_2025"}, wrong_value("tools[1].type", "web_search_2025", TOOL_TYPES)),
+    ({"type": 7}, wrong_value("tools[1].type", "", TOOL_TYPES)),
+    ({"type": "tool_search", "execution": 7}, wrong_type("tools[1].execution", "one of 'client'", "an integer")),
+    ({"type": "custom", "name": "a b"}, BAD_NAME),
+    ({"type": "custom", "name": "c", "format": {"type": "xml"}}, wrong_value("tools[1].format.type", "xml", FORMATS)),
+    (
+        {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "lark"}},
+        missing("tools[1].format.definition"),
+    ),
+    (
+        {"type": "namespace", "name": "n", "tools": [FUNCTION, {"type": "mcp", "authorization": "s3cret"}]},
+        wrong_value("tools[1].tools[1].type", "mcp", "'function' and 'custom'"),
+    ),
+    ({"type": "namespace", "name": "n"}, missing("tools[1].tools")),
     ({"type": "function"}, missing("tools[1].name")),
     ({"type": "function", "function": {"name": "f"}}, missing("tools[1].name")),
     ({"type": "function", "name": "a b"}, BAD_NAME),
@@ -88,6 +121,8 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
     ({**MCP, "server_url": "https://[h"}, URL),
     ({**MCP, "server_url": "https://h:port"}, URL),
     ({**MCP, "server_url": "https://h/a b"}, URL),
+    ({**MCP, "server_url": "https://h/\ud83d"}, URL),
+    ({**MCP, "server_url": "https://h/\u0000"}, URL),
     (
         {**without(MCP, "server_url"), "connector_id": "connector_gmail"},
         refusal(
@@ -159,6 +194,7 @@ def test_tools_with_a_declaration_that_is_wrong_answers_400_with_its_path(
     ("tools", "message"),
     [
         ([FUNCTION, MCP, FUNCTION], "'f' is the 'name' of more than one tool. It must be unique."),
+        ([FUNCTION, {"type": "custom", "name": "f"}], "'f' is the 'name' of more than one tool. It must be unique."),
         ([MCP, FUNCTION, MCP], "'s' is the 'server_label' of more than one tool. It must be unique."),
     ],
 )
@@ -181,6 +217,11 @@ def test_tools_with_too_many_declarations_answers_400(answer: Answer) -> None:
         {**FUNCTION, "parameters": None, "strict": None, "description": None},
         {**FUNCTION, "parameters": {"type": "object", "$defs": {}}, "strict": False, "defer_loading": True},
         {**MCP, "server_label": "f"},
+        {"type": "custom", "name": "c"},
+        {"type": "custom", "name": "c", "format": {"type": "text"}, "description": "d", "defer_loading": True},
+        {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "regex", "definition": "a+"}},
+        {"type": "namespace", "name": "n", "description": "d", "tools": [FUNCTION, {"type": "custom", "name": "c"}]},
+        {"type": "tool_search", "execution": "client", "description": None, "parameters": {"type": "object"}},
         {**MCP, "allowed_tools": None, "headers": None, "authorization": None, "server_description": None},
         {**MCP, "allowed_tools": ["a", "b.c"], "headers": {"x-key": "a b\t~"}, "authorization": "token"},
         {**MCP, "allowed_tools": {"tool_names": ["a"], "read_only": True}, "connector_id": None},
@@ -208,6 +249,11 @@ CHOICES: list[tuple[Any, dict[str, Any] | None]] = [
     ({"type": "function", "name": "f"}, None),
     ({"type": "function", "name": "g"}, NOT_FOUND),
     ({"type": "function", "name": "s"}, NOT_FOUND),
+    ({"type": "custom", "name": "c"}, None),
+    (
+        {"type": "custom", "name": "f"},
+        refusal(None, "tool_choice", "Tool choice 'custom' not found in 'tools' parameter."),
+    ),
     ({"type": "mcp"}, missing("tool_choice.server_label")),
     ({"type": "mcp", "server_label": "s"}, None),
     ({"type": "mcp", "server_label": "s", "name": "add"}, None),
@@ -245,7 +291,7 @@ CHOICES: list[tuple[Any, dict[str, Any] | None]] = [
 def test_tool_choice_with_tools_is_accepted_only_when_they_have_it(
     choice: Any, expected: dict[str, Any] | None, answer: Answer
 ) -> None:
-    assert answer(tools=[FUNCTION, MCP], tool_choice=choice) == expected
+    assert answer(tools=[FUNCTION, MCP, {"type": "custom", "name": "c"}], tool_choice=choice) == expected
 
 
 @pytest.mark.parametrize("tools", [..., None, []])
@@ -266,6 +312,81 @@ def test_public_tools_of_a_bare_function_fills_in_the_defaults() -> None:
 def test_public_tools_of_a_full_function_shows_it_as_declared() -> None:
     tool = {**FUNCTION, "description": "d", "parameters": {"type": "object"}, "strict": False, "defer_loading": True}
     assert public_tools([tool]) == [tool]
+
+
+def test_tool_types_are_those_of_the_api_and_no_others() -> None:
+    theirs = {name for member in get_args(ToolParam) for name in get_args(get_type_hints(member)["type"])}
+    undated = {re.sub(r"_\d{4}_\d{2}_\d{2}$", "", name) for name in theirs}
+    assert undated == {"function", "mcp", "custom", "namespace", "tool_search", *HOSTED_TOOLS}
+
+
+def test_runnable_of_tools_leaves_out_what_is_hosted_and_names_it_once() -> None:
+    search = {"type": "web_search"}
+    tools = [search, FUNCTION, {"type": "file_search"}, {**search, "filters": None}, {"type": "tool_search"}, MCP]
+    assert runnable(tools) == ([FUNCTION, MCP], ["web_search", "file_search", "tool_search"])
+    assert runnable(None) == runnable([]) == ([], [])
+
+
+SEARCH_NOT_FOUND = refusal(None, "tool_choice", "Tool choice 'web_search' not found in 'tools' parameter.")
+HOSTED: Json = {"type": "web_search", "of_tomorrow": 1}
+OMITTED: list[tuple[list[Json], Any, dict[str, Any]]] = [
+    ([HOSTED, {"type": "function"}], None, missing("tools[1].name")),
+    ([HOSTED], {"type": "web_search"}, SEARCH_NOT_FOUND),
+    (
+        [HOSTED, FUNCTION],
+        {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION, {"type": "web_search"}]},
+        SEARCH_NOT_FOUND,
+    ),
+    (
+        [HOSTED],
+        "required",
+        refusal(None, "tool_choice", "Tool choice 'required' must be specified with 'tools' parameter."),
+    ),
+]
+
+
+@pytest.mark.parametrize(("tools", "choice", "expected"), OMITTED)
+def test_validate_create_that_omits_hosted_tools_checks_all_else(
+    tools: list[Json], choice: Any, expected: dict[str, Any]
+) -> None:
+    validate_create({"model": "m", "input": "Hi", "tools": [HOSTED, FUNCTION]}, omit_hosted_tools=True)
+    body = {"model": "m", "input": "Hi", "tools": tools, "tool_choice": choice}
+    with pytest.raises(ClientError) as raised:
+        validate_create(body, omit_hosted_tools=True)
+    assert {"status": raised.value.http_status, **error_object(raised.value)} == expected
+
+
+def test_called_names_are_those_inside_namespaces_too() -> None:
+    tools: list[Json] = [
+        {**FUNCTION, "name": "f"},
+        {"type": "namespace", "name": "n", "tools": [{"type": "custom", "name": "c"}, {**FUNCTION, "name": "g"}]},
+        {"type": "tool_search", "execution": "client"},
+        MCP,
+    ]
+    assert called_names(tools) == {"f", "c", "g"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [
+        ({"type": "custom", "name": "c"}, {"description": None, "format": {"type": "text"}}),
+        ({"type": "custom", "name": "c", "format": None}, {"description": None, "format": {"type": "text"}}),
+        (
+            {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "lark", "definition": "x"}},
+            {"description": None},
+        ),
+        (
+            {"type": "namespace", "name": "n", "tools": [FUNCTION]},
+            {
+                "description": None,
+                "tools": [{**FUNCTION, "description": None, "parameters": None, "strict": True}],
+            },
+        ),
+        ({"type": "tool_search", "execution": "client"}, {"description": None, "parameters": None}),
+    ],
+)
+def test_public_tools_of_a_clients_tool_shows_it_with_its_defaults(tool: Json, shown: Json) -> None:
+    assert public_tools([tool]) == [{**tool, **shown}]
 
 
 def test_public_tools_of_nothing_is_nothing() -> None:

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import gzip
-import random
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +13,6 @@ from attache_core.events.sse import encode_event
 from attache_core.types.turn import Facts, TurnRequest
 from attache_filters.extproc import codec
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_turn
-from attache_filters.extproc.content_coding import MAX_MEMBERS, decode_body
 from attache_filters.sdk.http import HttpRequest, HttpResponse, one_chunk
 from attache_filters.testing import text_events
 
@@ -182,70 +177,3 @@ async def test_error_body_that_breaks_off_is_still_an_error_of_its_status() -> N
     with pytest.raises(AttacheError) as caught:
         await decoded(HttpResponse(500, {}, broken()))
     assert caught.value.message == "The request failed with HTTP status 500."
-
-
-def zstd_with_window_log(log: int) -> bytes:
-    """More data than the window, of unknown length, so that the decoder must keep a whole window."""
-    parameters = zstandard.ZstdCompressionParameters(window_log=log, write_content_size=0)
-    encoder = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    return encoder.compress(b"data") + encoder.flush()
-
-
-COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "x-gzip": gzip.compress,
-    "GZIP": gzip.compress,
-    "deflate": zlib.compress,
-    "zstd": zstandard.compress,
-    " Zstd": zstandard.compress,
-}
-
-
-@pytest.mark.parametrize("coding", COMPRESS)
-def test_coded_body_is_decoded(coding: str) -> None:
-    assert decode_body(COMPRESS[coding](b"data"), coding, 4) == b"data"
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.sampled_from(["gzip", "zstd"]), st.lists(st.binary(max_size=300), min_size=1, max_size=6))
-def test_body_of_several_members_is_decoded_up_to_the_limit(coding: str, members: list[bytes]) -> None:
-    coded, whole = b"".join(map(COMPRESS[coding], members)), b"".join(members)
-    assert decode_body(coded, coding, len(whole)) == whole
-    if whole:
-        with pytest.raises(ClientError) as caught:
-            decode_body(coded, coding, len(whole) - 1)
-        assert caught.value.http_status == 413
-
-
-def test_zstd_body_of_unknown_length_and_of_many_blocks_is_decoded() -> None:
-    encoder = zstandard.ZstdCompressor(write_content_size=False).compressobj()
-    data = random.Random(1).randbytes(1_000_000)
-    assert decode_body(encoder.compress(data) + encoder.flush(), "zstd", len(data)) == data
-
-
-@pytest.mark.parametrize(
-    ("body", "coding", "status"),
-    [
-        (gzip.compress(b"x" * 1_000_000), "gzip", 413),
-        (gzip.compress(b"data")[:-9], "gzip", 400),
-        (b"data", "gzip", 400),
-        (b"", "gzip", 400),
-        (gzip.compress(b"data") + b"junk", "gzip", 400),
-        (gzip.compress(b"x" * 600) + gzip.compress(b"x" * 401), "gzip", 413),
-        (gzip.compress(b"") * (MAX_MEMBERS + 1), "gzip", 400),
-        (zstandard.compress(b"x" * 1_000_000), "zstd", 413),
-        (zstandard.compress(b"x" * 600) + zstandard.compress(b"x" * 401), "zstd", 413),
-        (zstandard.compress(b"data")[:-1], "zstd", 400),
-        (zstandard.compress(b"data") + b"junk", "zstd", 400),
-        (b"data", "zstd", 400),
-        (b"", "zstd", 400),
-        (zstandard.compress(b"") * (MAX_MEMBERS + 1), "zstd", 400),
-        (zstd_with_window_log(24), "zstd", 400),
-        (b"data", "br", 415),
-        (b"data", "gzip, zstd", 415),
-    ],
-)
-def test_coded_body_that_cannot_be_decoded_is_a_client_error(body: bytes, coding: str, status: int) -> None:
-    with pytest.raises(ClientError) as caught:
-        decode_body(body, coding, 1000)
-    assert caught.value.http_status == status
