@@ -17,6 +17,8 @@ class StoreLimits:
     Attributes:
         max_chain_turns: turns that one `load_chain` may return.
         max_chain_bytes: bytes of stored JSON (input and response) that one `load_chain` may return.
+        max_items: ids that one `load_items` may ask for.
+        max_items_bytes: bytes of stored JSON of the turns that hold these items, taken together.
         max_readers: database connections that read at the same time, per process. One more connection writes.
         connection_timeout_s: how long a call waits for a free connection of this process.
         lock_timeout_s: how long a call waits for a lock that another connection or process holds.
@@ -24,6 +26,8 @@ class StoreLimits:
 
     max_chain_turns: int = 10_000
     max_chain_bytes: int = 64 * 1024 * 1024
+    max_items: int = 1_000
+    max_items_bytes: int = 64 * 1024 * 1024
     max_readers: int = 4
     connection_timeout_s: float = 5.0
     lock_timeout_s: float = 5.0
@@ -35,6 +39,13 @@ class StoreLimits:
         if size_bytes > self.max_chain_bytes:
             raise _chain_too_long(f"more than {self.max_chain_bytes} bytes")
 
+    def check_items(self, count: int, size_bytes: int = 0) -> None:
+        """Raises ClientError (400, `too_many_items`) when one call may not load so many items, or turns so large."""
+        if count > self.max_items:
+            raise _too_many_items(f"more than {self.max_items} items")
+        if size_bytes > self.max_items_bytes:
+            raise _too_many_items(f"items of turns with more than {self.max_items_bytes} bytes")
+
 
 DEFAULT_LIMITS = StoreLimits()
 
@@ -44,4 +55,12 @@ def _chain_too_long(excess: str) -> ClientError:
         f"The conversation that this response continues has {excess}; start a new one.",
         code="chain_too_long",
         param="previous_response_id",
+    )
+
+
+def _too_many_items(excess: str) -> ClientError:
+    return ClientError(
+        f"The input refers to {excess}; send the items themselves, or continue from a response.",
+        code="too_many_items",
+        param="input",
     )

@@ -6,9 +6,10 @@ type or size that a database refuses is left out of its column and kept in the J
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from attache_core.json_codec import decode, encode
+from attache_core.json_codec import Json, decode, encode
 from attache_core.storage.store import StoredTurn
 
 _MAX_INT64 = 2**63 - 1
@@ -62,9 +63,24 @@ def to_turn(stored_input: bytes, stored_response: bytes) -> StoredTurn:
     return StoredTurn(response=decode(stored_response), input=decode(stored_input))
 
 
+def items_by_id(turn: StoredTurn) -> dict[str, Json]:
+    """The items of a turn that can be found by their id; of several with one id, the last.
+
+    None when the turn failed: nobody may build on what it holds. An id that no database takes as a key is no name.
+    """
+    response = turn.response
+    if response.get("status") == "failed":
+        return {}
+    return {item["id"]: item for item in (*turn.input, *_objects(response.get("output"))) if _text(item.get("id"))}
+
+
 def is_key(text: str) -> bool:
     """Whether every database takes this text as a key: not empty, no NUL, no lone surrogate."""
     return bool(text) and "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _objects(output: object) -> Iterable[Json]:
+    return (item for item in output if isinstance(item, dict)) if isinstance(output, list) else ()
 
 
 def _text(value: object) -> str | None:

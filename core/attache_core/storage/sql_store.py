@@ -1,4 +1,4 @@
-"""The store over SQLAlchemy: three statements, built once, that SQLite and PostgreSQL understand alike.
+"""The store over SQLAlchemy: five statements, built once, that SQLite and PostgreSQL understand alike.
 
 Knows the tables and how to ask for them; unaware of how connections are made (`engine`) and of what a response means.
 Invariants: the tenant is part of every query's condition, never a filter after it; what fails below SQLAlchemy leaves
@@ -7,22 +7,23 @@ here as a StoreError that says nothing of the library, the statement or its valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import TypeVarTuple
 
 import structlog
-from sqlalchemy import BigInteger, Insert, Row, Select, bindparam, cast, func, literal, select
+from sqlalchemy import BigInteger, Insert, Row, Select, and_, bindparam, case, cast, func, literal, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from attache_core.errors import StoreError
 from attache_core.json_codec import Json, decode
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import is_key, to_row, to_turn
+from attache_core.storage.row import is_key, items_by_id, to_row, to_turn
 from attache_core.storage.store import Store, StoredTurn
-from attache_core.storage.tables import responses
+from attache_core.storage.tables import items, responses
 
 _Columns = TypeVarTuple("_Columns")
 
@@ -44,28 +45,43 @@ class SqlStore(Store):
         self._writers = writers
         self._limits = limits
         self._insert = insert_statement(writers.dialect.name)
+        self._point = point_statement(writers.dialect.name)
         self._chain = chain_statement(limits)
+        self._items = items_statement(limits)
         self._response = response_statement()
         self._any = select(responses.c.id).limit(1)
 
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
         """See `Store.save_turn`. Raises ValueError when the response has no usable id."""
         row = to_row(tenant, turn).values()
+        pointers = [{"tenant": tenant, "id": item_id, "response_id": row["id"]} for item_id in items_by_id(turn)]
         with _store_errors("save_turn"):
             async with self._writers.begin() as connection:
-                await connection.execute(self._insert, row)
+                inserted = await connection.execute(self._insert, row)
+                if pointers and inserted.rowcount:
+                    await connection.execute(self._point, pointers)
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
-        rows = await self._load("load_chain", self._chain, tenant, response_id)
+        rows = await self._load_by_id("load_chain", self._chain, tenant, response_id)
         if rows:
             turns, size_bytes, _, _ = rows[0]
             self._limits.check_chain(turns, size_bytes)
         return [to_turn(stored_input, stored_response) for _, _, stored_input, stored_response in rows]
 
+    async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
+        """See `Store.load_items`."""
+        self._limits.check_items(len(item_ids))
+        parameters = {"tenant": tenant, "ids": [item_id for item_id in item_ids if is_key(item_id)]}
+        rows = await self._load("load_items", self._items, parameters)
+        if rows:
+            self._limits.check_items(len(rows), rows[0][2])
+        turns = {turn: items_by_id(to_turn(*stored)) for _, turn, _, first, *stored in rows if first}
+        return {item_id: turns[turn][item_id] for item_id, turn, *_ in rows}
+
     async def load_response(self, tenant: str, response_id: str) -> Json | None:
         """See `Store.load_response`."""
-        rows = await self._load("load_response", self._response, tenant, response_id)
+        rows = await self._load_by_id("load_response", self._response, tenant, response_id)
         return decode(rows[0][0]) if rows else None
 
     async def check(self) -> None:
@@ -74,22 +90,40 @@ class SqlStore(Store):
             async with self._readers.connect() as connection:
                 await connection.execute(self._any)
 
-    async def _load(
+    async def _load_by_id(
         self, operation: str, statement: Select[*_Columns], tenant: str, response_id: str
     ) -> Sequence[Row[*_Columns]]:
         if not (is_key(tenant) and is_key(response_id)):
             return []
+        return await self._load(operation, statement, {"tenant": tenant, "id": response_id})
+
+    async def _load(
+        self, operation: str, statement: Select[*_Columns], parameters: Mapping[str, object]
+    ) -> Sequence[Row[*_Columns]]:
         with _store_errors(operation):
             async with self._readers.connect() as connection:
-                result = await connection.execute(statement, {"tenant": tenant, "id": response_id})
+                result = await connection.execute(statement, parameters)
                 return result.all()
 
 
 def insert_statement(dialect: str) -> Insert:
     """Insert one row, unless its key is there. `dialect` is SQLAlchemy's name of it."""
-    own = import_module(f"sqlalchemy.dialects.{dialect}")  # each dialect has its own insert; loading all takes long
-    statement: Insert = own.insert(responses).on_conflict_do_nothing(index_elements=responses.primary_key.columns)
+    insert = _dialect(dialect).insert(responses)
+    statement: Insert = insert.on_conflict_do_nothing(index_elements=responses.primary_key.columns)
     return statement
+
+
+def point_statement(dialect: str) -> Insert:
+    """Let an item's id lead to one turn, whatever turn it led to before."""
+    insert = _dialect(dialect).insert(items)
+    statement: Insert = insert.on_conflict_do_update(
+        index_elements=items.primary_key.columns, set_={"response_id": insert.excluded.response_id}
+    )
+    return statement
+
+
+def _dialect(name: str) -> ModuleType:
+    return import_module(f"sqlalchemy.dialects.{name}")  # each has an insert of its own; loading all takes long
 
 
 def response_statement() -> Select[bytes]:
@@ -121,6 +155,27 @@ def chain_statement(limits: StoreLimits) -> Select[int, int, bytes, bytes]:
         .where(tenant)
         .order_by(chain.c.turns.desc())
     )
+
+
+def items_statement(limits: StoreLimits) -> Select[str, str, int, bool, bytes, bytes]:
+    """Where the items of `:ids` are, as (item id, turn id, bytes of all these turns, first, input, response).
+
+    A turn's JSON stands only in the first row that names it, and in none when all of them have too many bytes.
+    """
+    size = cast(func.length(responses.c.input) + func.length(responses.c.response), BigInteger)
+    number = func.row_number().over(partition_by=responses.c.id, order_by=items.c.id)
+    found = (
+        select(items.c.id.label("item_id"), responses.c.id.label("turn_id"), size.label("size"), number.label("number"))
+        .join(responses, and_(responses.c.tenant == items.c.tenant, responses.c.id == items.c.response_id))
+        .where(items.c.tenant == bindparam("tenant"), items.c.id.in_(bindparam("ids", expanding=True)))
+        .cte("found")
+    )
+    total = cast(func.sum(case((found.c.number == 1, found.c.size), else_=0)).over(), BigInteger)
+    sized = select(found, total.label("total")).cte("sized")
+    first = and_(sized.c.number == 1, sized.c.total <= limits.max_items_bytes)
+    return select(
+        sized.c.item_id, sized.c.turn_id, sized.c.total, first, responses.c.input, responses.c.response
+    ).outerjoin(responses, and_(first, responses.c.tenant == bindparam("tenant"), responses.c.id == sized.c.turn_id))
 
 
 @contextmanager

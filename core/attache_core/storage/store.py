@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +40,19 @@ class Store(Protocol):
         Raises:
             StoreError: the store is out of reach.
             ClientError: 400, the chain is longer or larger than the store's limits.
+        """
+        ...
+
+    async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
+        """The items of these ids, by id, as they were stored, in one query; an id that is unknown is left out.
+
+        An item is found by its `id`, whether the client sent it or got it. An id that occurs in several turns stands
+        for the item of the turn that was written last, and within a turn for the last one. Items of failed turns are
+        not found.
+
+        Raises:
+            StoreError: the store is out of reach.
+            ClientError: 400, more ids, or more bytes of turns that hold them, than the store's limits allow.
         """
         ...
 

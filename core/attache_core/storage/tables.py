@@ -1,8 +1,8 @@
 """The tables of the store, as the code sees them; `migrations` brings a database to this shape.
 
 Invariants: one row per turn, written once, holding only what is new in that turn, so that a row never repeats its
-history. JSON is kept as the bytes of `attache_core.json_codec`: databases' own text and JSON types refuse NUL and
-lone surrogates, and reorder keys.
+history; an item's id leads to the latest turn that holds it, and the item itself is there. JSON is kept as the bytes of
+`attache_core.json_codec`: databases' own text and JSON types refuse NUL and lone surrogates, and reorder keys.
 """
 
 from __future__ import annotations
@@ -21,4 +21,13 @@ responses = Table(
     Column("status", String),
     Column("input", LargeBinary, nullable=False),
     Column("response", LargeBinary, nullable=False),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("response_id", String, nullable=False),
+    sqlite_with_rowid=False,  # the row is its key and one more: one tree instead of a table and its index
 )

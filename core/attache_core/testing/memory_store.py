@@ -5,10 +5,12 @@ It keeps encoded rows, like a database, so that what a test changes after saving
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from attache_core.errors import StoreError
 from attache_core.json_codec import Json
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import TurnRow, to_row, to_turn
+from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn
 from attache_core.storage.store import Store, StoredTurn
 
 
@@ -23,12 +25,15 @@ class MemoryStore(Store):
         self.available = True
         self._limits = limits
         self._rows: dict[tuple[str, str], TurnRow] = {}
+        self._turn_of_item: dict[tuple[str, str], TurnRow] = {}
 
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
         """See `Store.save_turn`."""
         row = to_row(tenant, turn)
         await self.check()
-        self._rows.setdefault((tenant, row.id), row)
+        if (tenant, row.id) not in self._rows:
+            self._rows[tenant, row.id] = row
+            self._turn_of_item.update({(tenant, item_id): row for item_id in items_by_id(turn)})
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -42,6 +47,15 @@ class MemoryStore(Store):
             self._limits.check_chain(len(chain), size_bytes)
             row = self._rows.get((tenant, row.previous_id)) if row.previous_id else None
         return [to_turn(row.input, row.response) for row in reversed(chain)]
+
+    async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
+        """See `Store.load_items`."""
+        self._limits.check_items(len(item_ids))
+        await self.check()
+        rows = {key: self._turn_of_item[tenant, key] for key in item_ids if (tenant, key) in self._turn_of_item}
+        size_bytes = sum(row.size_bytes for row in {row.id: row for row in rows.values()}.values())
+        self._limits.check_items(len(rows), size_bytes)
+        return {key: items_by_id(to_turn(row.input, row.response))[key] for key, row in rows.items()}
 
     async def load_response(self, tenant: str, response_id: str) -> Json | None:
         """See `Store.load_response`."""

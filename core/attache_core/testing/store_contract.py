@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Sequence
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.store import Store, StoredTurn
 
 AWKWARD: Json = {
@@ -30,6 +32,18 @@ def stored_turn(response_id: str, previous_id: str | None = None, **fields: obje
     response: Json = {"id": response_id, "object": "response", "created_at": 1_760_000_000, "status": "completed"}
     response |= {"previous_response_id": previous_id, "output": [{"type": "message", "id": f"msg_{response_id}"}]}
     return StoredTurn(response={**response, **fields}, input=[{"type": "message", "content": f"say {response_id}"}])
+
+
+def turn_of_items(
+    response_id: str, given: Sequence[str], answered: Sequence[str], status: str = "completed"
+) -> StoredTurn:
+    """A turn with items of these ids; each item knows its turn and its side."""
+
+    def items(side: str, ids: Sequence[str]) -> list[Json]:
+        return [{"type": "message", "id": item_id, "content": f"{side} of {response_id}"} for item_id in ids]
+
+    response: Json = {"id": response_id, "created_at": 1_760_000_000, "status": status, "previous_response_id": None}
+    return StoredTurn({**response, "output": items("output", answered)}, items("input", given))
 
 
 class StoreContract:
@@ -95,7 +109,7 @@ class StoreContract:
     async def test_chain_in_a_circle_answers_chain_too_long(self, store: Store) -> None:
         """It cannot be written by this gateway; it must not hang one."""
         await store.save_turn("t", stored_turn("resp_1", "resp_1"))
-        assert await _refused_chain(store, "resp_1") == ("chain_too_long", 400, "previous_response_id")
+        assert await _refused(store.load_chain("t", "resp_1")) == ("chain_too_long", 400, "previous_response_id")
 
     async def test_other_tenant_sees_nothing(self, store: Store) -> None:
         """Another tenant's id is as unknown as no id at all, at the end of a chain and inside it."""
@@ -130,6 +144,78 @@ class StoreContract:
             assert await _raises_value_error(store, "t", StoredTurn(response=response, input=[]))
         assert await _raises_value_error(store, "", stored_turn("resp_1"))
 
+    async def test_item_is_found_by_its_id_whoever_gave_it(self, store: Store) -> None:
+        """Items of the input and of the output, as many as are asked for, whole."""
+        turns = [turn_of_items("resp_1", ["msg_1", "item_x"], ["fc_1"]), turn_of_items("resp_2", ["msg_2"], ["rs_2"])]
+        for turn in turns:
+            await store.save_turn("t", turn)
+        assert await store.load_items("t", ["rs_2", "msg_1", "item_x", "fc_1"]) == {
+            "rs_2": turns[1].response["output"][0],
+            "msg_1": turns[0].input[0],
+            "item_x": turns[0].input[1],
+            "fc_1": turns[0].response["output"][0],
+        }
+
+    async def test_item_that_is_not_stored_is_left_out(self, store: Store) -> None:
+        """Unknown, another tenant's, or no id at all: it is for the caller to say what that means."""
+        await store.save_turn("t", turn_of_items("resp_1", ["msg_1"], []))
+        await store.save_turn("other", turn_of_items("resp_2", ["msg_2"], []))
+        awkward = ["", "msg_\0", "msg_\ud83d", "x" * 100_000, "' OR 1=1 --", "resp_1"]
+        assert await store.load_items("t", ["msg_2", "msg_3", *awkward]) == {}
+        assert await store.load_items("t", []) == {}
+        assert list(await store.load_items("t", ["msg_1", "msg_2"])) == ["msg_1"]
+
+    async def test_same_item_id_of_two_tenants_is_two_items(self, store: Store) -> None:
+        """Tenants do not share a space of ids, nor of response ids."""
+        ours, theirs = (turn_of_items("resp_1", ["msg_1"], [], status=status) for status in ("completed", "incomplete"))
+        theirs.input[0]["content"] = "theirs"
+        await store.save_turn("a", ours)
+        await store.save_turn("b", theirs)
+        assert await store.load_items("a", ["msg_1"]) == {"msg_1": ours.input[0]}
+        assert await store.load_items("b", ["msg_1"]) == {"msg_1": theirs.input[0]}
+
+    async def test_item_of_several_turns_is_the_latest(self, store: Store) -> None:
+        """Clients send items again; within one turn the last of that id counts. Other items stay where they are."""
+        old, new = turn_of_items("resp_9", ["msg_1", "msg_2"], []), turn_of_items("resp_1", ["msg_1"], ["msg_1"])
+        await store.save_turn("t", old)
+        await store.save_turn("t", new)
+        assert await store.load_items("t", ["msg_1", "msg_2"]) == {
+            "msg_1": new.response["output"][0],
+            "msg_2": old.input[1],
+        }
+
+    async def test_item_of_a_failed_turn_is_not_found(self, store: Store) -> None:
+        """Nor does it hide the one of that id that was stored before."""
+        good = turn_of_items("resp_1", ["msg_1"], [])
+        await store.save_turn("t", good)
+        await store.save_turn("t", turn_of_items("resp_2", ["msg_1", "msg_2"], ["fc_2"], status="failed"))
+        assert await store.load_items("t", ["msg_1", "msg_2", "fc_2"]) == {"msg_1": good.input[0]}
+
+    async def test_item_of_a_turn_saved_again_stays_as_it_was(self, store: Store) -> None:
+        """The turn that stands is the one whose items are found."""
+        first = turn_of_items("resp_1", ["msg_1"], [])
+        await store.save_turn("t", first)
+        await store.save_turn("t", turn_of_items("resp_1", ["msg_1", "msg_2"], ["fc_2"]))
+        assert await store.load_items("t", ["msg_1", "msg_2", "fc_2"]) == {"msg_1": first.input[0]}
+
+    async def test_item_of_any_json_survives_exactly(self, store: Store) -> None:
+        """As `test_any_json_survives_exactly`; an item without an id that can be a key is stored, and never found."""
+        item = {**AWKWARD, "id": "msg_1"}
+        no_keys: list[object] = [None, 7, "", "\0", "\ud83d", []]
+        odd: list[Json] = [{"id": value} for value in no_keys]
+        turn = StoredTurn(response={"id": "resp_1", "output": [*odd, AWKWARD]}, input=[*odd, item])
+        await store.save_turn("t", turn)
+        assert json.dumps(await store.load_items("t", ["msg_1"])) == json.dumps({"msg_1": item})
+        assert await store.load_chain("t", "resp_1") == [turn]
+
+    async def test_many_items_of_a_turn_are_loaded_in_one_call(self, store: Store) -> None:
+        """As many as the limits allow by default; one more is refused, whether it exists or not."""
+        names = [f"msg_{number}" for number in range(DEFAULT_LIMITS.max_items)]
+        turn = turn_of_items("resp_1", names, [])
+        await store.save_turn("t", turn)
+        assert await store.load_items("t", names) == dict(zip(names, turn.input, strict=True))
+        assert await _refused(store.load_items("t", [*names, "msg_x"])) == ("too_many_items", 400, "input")
+
     async def test_what_was_stored_does_not_change_with_its_origin(self, store: Store) -> None:
         """Neither what was saved nor what was loaded is the stored object itself."""
         turn = stored_turn("resp_1")
@@ -154,12 +240,12 @@ class StoreContract:
         await store.check()
 
 
-async def _refused_chain(store: Store, response_id: str) -> tuple[str | None, int, str | None]:
+async def _refused(load: Awaitable[object]) -> tuple[str | None, int, str | None]:
     try:
-        await store.load_chain("t", response_id)
+        await load
     except ClientError as error:
         return error.code, error.http_status, error.param
-    raise AssertionError("the chain was loaded")
+    raise AssertionError("it was loaded")
 
 
 async def _raises_value_error(store: Store, tenant: str, turn: StoredTurn) -> bool:

@@ -1,7 +1,8 @@
 """Whether a conversation's calls and outputs belong together, as the Responses API checks before it runs a model.
 
 Every output answers exactly one earlier call of its kind, and at the end no client-executed call is left unanswered.
-Gateway-executed calls (`mcp_call`) carry their output in the item itself and are never pending.
+Gateway-executed calls (`mcp_call`) and those of hosted tools carry their output in the item itself, or have no
+`call_id`, and are never pending.
 """
 
 from __future__ import annotations
@@ -11,11 +12,18 @@ from collections.abc import Sequence
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 
-OUTPUT_OF = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+OUTPUT_OF = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "shell_call": "shell_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "computer_call": "computer_call_output",
+    "tool_search_call": "tool_search_output",
+}
 """The kinds of calls that a client executes, and the kind of item that answers each."""
 
 _CALL_OF = {output: call for call, output in OUTPUT_OF.items()}
-_WORDS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
 
 
 def check_calls(items: Sequence[Json]) -> None:
@@ -27,15 +35,29 @@ def check_calls(items: Sequence[Json]) -> None:
     pending: dict[str, str] = {}
     for item in items:
         kind = item.get("type")
+        call_id = pair_id(item)
+        if call_id is None:
+            continue
         if kind in OUTPUT_OF:
-            pending[str(item.get("call_id"))] = str(kind)
+            pending[call_id] = str(kind)
         elif kind in _CALL_OF:
             expected = _CALL_OF[str(kind)]
-            call_id = str(item.get("call_id"))
             if pending.pop(call_id, None) != expected:
-                raise _refused(f"No tool call found for {_WORDS[expected]} output with call_id {call_id}.")
+                raise _refused(f"No tool call found for {_words(expected)} output with call_id {call_id}.")
     for call_id, kind in pending.items():
-        raise _refused(f"No tool output found for {_WORDS[kind]} {call_id}.")
+        raise _refused(f"No tool output found for {_words(kind)} {call_id}.")
+
+
+def pair_id(item: Json) -> str | None:
+    """What leads from a call to its output; an output of the local shell may name its call by its own `id`."""
+    call_id = item.get("call_id")
+    if call_id is None and item.get("type") == "local_shell_call_output":
+        call_id = item.get("id")
+    return None if call_id is None else str(call_id)
+
+
+def _words(kind: str) -> str:
+    return kind.replace("_", " ")
 
 
 def _refused(message: str) -> ClientError:

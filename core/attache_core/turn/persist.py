@@ -13,6 +13,7 @@ from attache_core.events.event import Event
 from attache_core.json_codec import Json
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.turn.below import Below
+from attache_core.turn.references import resolve_references
 from attache_core.types.ids import item_id, new_id
 from attache_core.types.turn import TurnRequest, input_items
 
@@ -22,13 +23,18 @@ _log = structlog.get_logger(__name__)
 async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncGenerator[Event, None]:
     """Run the turn below under an id of ours and write it in one transaction before its terminal event is released.
 
+    What is stored are the items that the input refers to, never the references.
+
     Nothing is written when the client goes away, when the turn is refused or fails before its first event, or with
     `store: false`. A turn that fails after that is written as failed, so that nothing continues from it.
 
     Raises:
+        ClientError: 404, the input refers to an item that is not stored.
         StoreError: the turn could not be written, and the client must not believe that it was.
     """
     turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
+    if turn.store:
+        turn = await resolve_references(turn, store)
     async with aclosing(below(turn)) as events:
         async for event in events:
             if event.is_terminal and turn.store:
@@ -56,5 +62,5 @@ def stored_input(body: Json) -> list[Json]:
 
 
 def _identified(item: Json) -> Json:
-    typed = {"type": "message", **item}
-    return {**typed, "id": typed.get("id") or item_id(typed["type"])}
+    kind = item.get("type") or "message"
+    return {"type": kind, **item} | {"type": kind, "id": item.get("id") or item_id(kind)}

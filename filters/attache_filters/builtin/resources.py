@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from http import HTTPStatus
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
 from attache_core.errors import ClientError, UpstreamError
 from attache_core.events.error_codes import UNAVAILABLE
+from attache_core.types.retrieve import check_retrieve_query
 from attache_core.types.turn import DEFAULT_TENANT
 from attache_filters.sdk.filter import FilterConfig, HttpFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
@@ -36,14 +37,13 @@ class Resources(HttpFilter[ResourcesConfig]):
             return await self._ready(request, below)
         found = RESPONSE_PATH.fullmatch(path)
         if request.method == "GET" and found:
-            return await self._get_response(unquote(found.group(1)), parse_qs(urlsplit(request.path).query))
+            return await self._get_response(unquote(found.group(1)), urlsplit(request.path).query)
         raise ClientError(
             f"Invalid URL ({request.method} {path})", http_status=HTTPStatus.NOT_FOUND, code="unknown_url"
         )
 
-    async def _get_response(self, response_id: str, query: dict[str, list[str]]) -> HttpResponse:
-        if query.get("stream", ["false"])[-1] == "true":
-            raise ClientError("Streaming a stored response is not supported yet: omit 'stream'.", param="stream")
+    async def _get_response(self, response_id: str, query: str) -> HttpResponse:
+        check_retrieve_query(query)
         if not RESPONSE_ID.fullmatch(response_id):
             raise ClientError(
                 f"Invalid 'response_id': '{response_id[:64]}'. Expected an ID that begins with 'resp'.",

@@ -29,6 +29,7 @@ IMPATIENT = StoreLimits(lock_timeout_s=0)
 CALLS: dict[str, Call] = {
     "save_turn": lambda store: store.save_turn("t", stored_turn("resp_2", user=CANARY)),
     "load_chain": lambda store: store.load_chain("t", CANARY),
+    "load_items": lambda store: store.load_items("t", [CANARY]),
     "load_response": lambda store: store.load_response("t", CANARY),
     "check": lambda store: store.check(),
 }

@@ -13,6 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import NullPool, create_engine
 
 from attache_core.errors import ConfigError
+from attache_core.json_codec import encode
 from attache_core.storage.migrate import migrate
 from attache_core.storage.tables import metadata
 
@@ -53,7 +54,29 @@ def test_migrate_again_changes_nothing(file: Path, url: str) -> None:
     migrate(url)
     assert _sql(file, "SELECT name, sql FROM sqlite_master") == before
     assert _sql(file, "SELECT id FROM responses") == [("resp_1",)]
-    assert _sql(file, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert _sql(file, "SELECT version_num FROM alembic_version") == [("0002",)]
+
+
+def test_migrate_of_a_first_database_leads_from_the_items_that_it_holds_to_their_turns(file: Path, url: str) -> None:
+    migrate(url)
+    _sql(file, "DROP TABLE items")
+    _sql(file, "UPDATE alembic_version SET version_num = '0001'")
+    turns = [
+        ("resp_1", 1, "completed", [{"id": "msg_1"}, {"id": "msg_2"}, {"id": None}, {"id": "\0"}], [{"id": "fc_1"}]),
+        ("resp_0", 2, "incomplete", [{"id": "msg_2"}, {"id": "\ud83d"}, {}], []),
+        ("resp_2", 3, "failed", [{"id": "msg_1"}, {"id": "msg_3"}], None),
+        ("resp_3", 4, None, [], None),
+    ]
+    with closing(sqlite3.connect(file)) as connection, connection:
+        for response_id, created_at, status, given, output in turns:
+            row = ("t", response_id, created_at, status, encode(given), encode({"output": output}))
+            connection.execute("INSERT INTO responses VALUES (?, ?, NULL, ?, ?, ?, ?)", row)
+    migrate(url)
+    assert _sql(file, "SELECT * FROM items ORDER BY id") == [
+        ("t", "fc_1", "resp_1"),
+        ("t", "msg_1", "resp_1"),
+        ("t", "msg_2", "resp_0"),
+    ]
 
 
 def test_migrate_with_newer_schema_answers_config_error(file: Path, url: str) -> None:

@@ -10,14 +10,20 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 
-from attache_core.errors import ClientError
+from attache_core.errors import ClientError, StoreError
 from attache_core.storage import Store, StoredTurn, StoreLimits
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.row import to_row
-from attache_core.storage.sql_store import chain_statement, insert_statement, response_statement
+from attache_core.storage.sql_store import (
+    chain_statement,
+    insert_statement,
+    items_statement,
+    point_statement,
+    response_statement,
+)
 from attache_core.testing.memory_store import MemoryStore
-from attache_core.testing.store_contract import stored_turn
+from attache_core.testing.store_contract import stored_turn, turn_of_items
 
 
 async def _save_chain(store: Store, depth: int) -> list[StoredTurn]:
@@ -36,11 +42,24 @@ async def test_load_chain_of_any_depth_sends_one_statement(url: str, statements:
             assert len(statements) == 1
 
 
-async def test_load_response_and_save_send_one_statement_each(url: str, statements: list[str]) -> None:
+async def test_every_call_sends_one_statement_and_a_save_of_items_two(url: str, statements: list[str]) -> None:
     async with open_store(url) as store:
-        await store.save_turn("t", stored_turn("resp_1"))
+        await store.save_turn("t", StoredTurn({"id": "resp_0"}, []))
+        await store.save_turn("t", turn_of_items("resp_1", ["msg_1", "msg_2"], ["msg_3"]))
         await store.load_response("t", "resp_1")
-    assert [statement.split()[0] for statement in statements] == ["INSERT", "SELECT"]
+        await store.load_items("t", ["msg_1", "msg_3"])
+    sent = [" ".join(statement.split()[:3]) for statement in statements]
+    assert sent[:3] == ["INSERT INTO responses", "INSERT INTO responses", "INSERT INTO items"]
+    assert [statement.split()[0] for statement in sent[3:]] == ["SELECT", "WITH"]
+
+
+async def test_a_turn_whose_items_cannot_be_found_later_is_not_stored(file: Path, url: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TRIGGER no BEFORE INSERT ON items BEGIN SELECT RAISE(ABORT, 'full'); END")
+    async with open_store(url) as store:
+        with pytest.raises(StoreError):
+            await store.save_turn("t", turn_of_items("resp_1", ["msg_1"], []))
+        assert await store.load_chain("t", "resp_1") == []
 
 
 async def test_row_of_the_200th_turn_is_as_small_as_the_first(file: Path, url: str) -> None:
@@ -75,9 +94,22 @@ def test_chain_is_walked_by_key_alone(file: Path) -> None:
     assert steps == ["SEARCH responses USING INDEX sqlite_autoindex_responses_1 (tenant=? AND id=?)"] * 3
 
 
+def test_items_are_found_by_key_alone(file: Path) -> None:
+    dialect = create_engine("sqlite://", paramstyle="named").dialect
+    compiled = items_statement(DEFAULT_LIMITS).compile(dialect=dialect)
+    asked = compiled.construct_expanded_state({"tenant": "t", "ids": ["x", "y"]})
+    with closing(sqlite3.connect(file)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {asked.statement}", asked.parameters)
+        steps = [detail for *_, detail in plan if "items" in detail or "responses" in detail]
+    by_key = "SEARCH responses USING INDEX sqlite_autoindex_responses_1 (tenant=? AND id=?)"
+    assert steps == ["SEARCH items USING PRIMARY KEY (tenant=? AND id=?)", by_key, f"{by_key} LEFT-JOIN"]
+
+
 def test_statements_compile_for_postgresql_too() -> None:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
     assert "ON CONFLICT (tenant, id) DO NOTHING" in str(insert_statement("postgresql").compile(dialect=dialect))
+    assert "ON CONFLICT (tenant, id) DO UPDATE" in str(point_statement("postgresql").compile(dialect=dialect))
+    assert "OVER (PARTITION BY" in str(items_statement(DEFAULT_LIMITS).compile(dialect=dialect))
     assert "WITH RECURSIVE chain" in str(chain_statement(DEFAULT_LIMITS).compile(dialect=dialect))
     assert "FROM responses" in str(response_statement().compile(dialect=dialect))
 
@@ -107,6 +139,28 @@ async def test_chain_over_a_limit_answers_client_error(url: str, kind: str, limi
             assert refused.value.message == (
                 f"The conversation that this response continues has {excess}; start a new one."
             )
+
+
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+async def test_items_over_a_limit_answer_client_error(url: str, kind: str) -> None:
+    turns = [turn_of_items(f"resp_{n}", [f"msg_{n}", f"msg_{n}a"], []) for n in range(3)]
+    limits = StoreLimits(max_items=3, max_items_bytes=2 * to_row("t", turns[0]).size_bytes)
+    async with open_store(url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        for turn in turns:
+            await store.save_turn("t", turn)
+        assert list(await store.load_items("t", ["msg_0", "msg_0a", "msg_1"])) == ["msg_0", "msg_0a", "msg_1"]
+        with pytest.raises(ClientError) as too_large:
+            await store.load_items("t", ["msg_0", "msg_1", "msg_2"])
+        with pytest.raises(ClientError) as too_many:
+            await store.load_items("t", ["msg_0", "msg_x", "msg_y", "msg_z"])
+    assert too_large.value.message == (
+        f"The input refers to items of turns with more than {limits.max_items_bytes} bytes; "
+        "send the items themselves, or continue from a response."
+    )
+    assert too_many.value.message == (
+        "The input refers to more than 3 items; send the items themselves, or continue from a response."
+    )
 
 
 async def test_connections_wait_for_the_disk_before_a_save_is_told(url: str) -> None:

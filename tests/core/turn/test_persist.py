@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from attache_core.errors import StoreError, UpstreamError
+from attache_core.errors import ClientError, StoreError, UpstreamError
 from attache_core.events.event import Event, terminal_event
 from attache_core.json_codec import Json
+from attache_core.storage import StoredTurn
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.turn.below import Below
 from attache_core.turn.persist import persist
@@ -60,6 +61,62 @@ async def test_stored_input_has_ids_and_the_response_is_what_was_sent() -> None:
         "content": "Hi",
     }
     assert second == given[1]
+
+
+async def test_stored_item_without_a_type_or_an_id_gets_the_ones_it_has_by_default() -> None:
+    store = MemoryStore()
+    given: list[Json] = [
+        {"type": None, "role": "user", "content": "Hi", "id": None},
+        {"type": "function_call_output", "call_id": "c", "output": "x"},
+        {"id": "item 7 \0", "role": "user", "content": "kept"},
+    ]
+
+    *_, last = [event async for event in persist(turn(input=given), answering(), store)]
+
+    (stored,) = await store.load_chain(DEFAULT_TENANT, last.data["response"]["id"])
+    assert [(item["type"], item["id"][:4]) for item in stored.input] == [
+        ("message", "msg_"),
+        ("function_call_output", "fco_"),
+        ("message", "item"),
+    ]
+    assert stored.input[2] == {"type": "message", **given[2]}
+
+
+async def test_turn_is_stored_with_the_items_that_it_refers_to_and_below_sees_them() -> None:
+    store = MemoryStore()
+    said: Json = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
+    await store.save_turn(DEFAULT_TENANT, StoredTurn({"id": "resp_1", "output": [said]}, []))
+    seen: list[TurnRequest] = []
+
+    async def below(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        seen.append(turn)
+        async for event in answering()(turn):
+            yield event
+
+    *_, last = [event async for event in persist(turn(input=[{"id": "msg_1"}]), below, store)]
+
+    (stored,) = await store.load_chain(DEFAULT_TENANT, last.data["response"]["id"])
+    assert (stored.input, [turn.body["input"] for turn in seen]) == ([said], [[said]])
+
+
+async def test_reference_to_nothing_is_refused_before_anything_is_asked() -> None:
+    events = persist(turn(input=[{"id": "msg_0"}]), answering(), MemoryStore())
+
+    with pytest.raises(ClientError, match="Item with id 'msg_0' not found"):
+        await anext(events)
+
+
+async def test_turn_that_is_not_stored_leaves_references_to_those_below() -> None:
+    given = turn(input=[{"id": "msg_1"}], store=False)
+    seen: list[TurnRequest] = []
+
+    async def below(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        seen.append(turn)
+        async for event in answering()(turn):
+            yield event
+
+    assert len([event async for event in persist(given, below, MemoryStore())]) == 2
+    assert [turn.body for turn in seen] == [given.body]
 
 
 async def test_turn_with_store_false_leaves_nothing() -> None:

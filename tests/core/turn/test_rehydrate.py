@@ -133,3 +133,31 @@ async def test_pending_call_of_the_history_must_be_answered() -> None:
 
     with pytest.raises(ClientError, match="No tool output found for function call c"):
         await rehydrate(continuing("resp_1"), store)
+
+
+async def test_reference_becomes_the_item_in_front_of_any_check_of_calls() -> None:
+    store = await store_with(turn("resp_1", None, call()))
+    output = {"type": "function_call_output", "call_id": "c", "output": "x"}
+
+    got = await rehydrate(continuing(None, input=[{"type": "item_reference", "id": "fc_1"}, output]), store)
+
+    assert (got.body["input"], got.facts.history_items) == ([call(), output], 0)
+
+
+async def test_reference_beside_a_previous_response_stands_in_the_new_input() -> None:
+    store = await store_with(turn("resp_1", None, message("assistant", "one")), turn("resp_2", None))
+
+    got = await rehydrate(continuing("resp_2", input=[{"id": "msg_one"}]), store)
+
+    assert got.body["input"] == [message("user", "to resp_2"), message("assistant", "one")]
+    assert got.facts.history_items == 1
+
+
+@pytest.mark.parametrize("named", ["conv_1", {"id": "conv_1"}])
+async def test_conversation_answers_404_naming_it(named: Any) -> None:
+    with pytest.raises(ClientError) as refused:
+        await rehydrate(continuing(None, conversation=named), MemoryStore())
+
+    error = refused.value
+    assert (error.http_status, error.code, error.param) == (404, None, "conversation")
+    assert error.message == "Conversation with id 'conv_1' not found."
