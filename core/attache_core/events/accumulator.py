@@ -4,8 +4,9 @@ Knows the items of one answer; is unaware of servers' dialects, of ids and index
 Invariants:
 
 - What comes out obeys the grammar whatever comes in; the only exception raised is UpstreamError.
-- A message or reasoning item ends when the next item begins. Calls may overlap, because servers do interleave them
-  and say which is which; nothing that was said of a call is lost.
+- A message or reasoning item ends when the next item begins, and so does a function call whose arguments are whole
+  by then: llama.cpp ends all items at the very end, and clients expect one at a time. Other calls may overlap,
+  because servers do interleave them and say which is which; nothing that was said of a call is lost.
 - The last word counts: the text of an end wins over the joined deltas. Where it goes on from them, one more delta
   brings the rest; where it contradicts them, the ends and the item follow it, and the deltas were already shown. An
   end without text does not take back what was said.
@@ -54,11 +55,19 @@ def new_call_id() -> str:
 class Accumulator:
     """One round's answer. Feed it all that a dialect says, then `close` it."""
 
-    def __init__(self, *, max_bytes: int = DEFAULT_MAX_BYTES, make_call_id: Callable[[], str] = new_call_id) -> None:
-        self._budget = ByteBudget(max_bytes)
+    def __init__(
+        self,
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        budget: ByteBudget | None = None,
+        make_call_id: Callable[[], str] = new_call_id,
+    ) -> None:
+        """`budget` is for an answer that shares its bytes with others, instead of `max_bytes` of its own."""
+        self._budget = ByteBudget(max_bytes) if budget is None else budget
         self._make_call_id = make_call_id
         self._items: dict[str, ItemAssembly] = {}
         self._open: dict[str, ItemAssembly] = {}
+        self._begun_last: ItemAssembly | None = None
         self._call_ids: set[str] = set()
         self._started = False
         self._finished: Finished | None = None
@@ -151,16 +160,21 @@ class Accumulator:
         return known or self._open_item(key, given, out)
 
     def _open_item(self, key: str, given: Json, out: list[ModelEvent]) -> ItemAssembly:
-        for other in [other for other in self._open.values() if other.type in items.TEXT_ITEMS]:
-            other.left = True
-            other.end("completed", out)
-            del self._open[other.key]
+        self._leave(out)
         start = items.begun(given)
         if start["type"] in items.CALL_TEXT:
             start["call_id"] = self._unique_call_id(start["call_id"])
         item = ItemAssembly(key, start, self._budget, out)
-        self._items[key] = self._open[key] = item
+        self._items[key] = self._open[key] = self._begun_last = item
         return item
+
+    def _leave(self, out: list[ModelEvent]) -> None:
+        """No other item but the one begun last can be one that ends with the beginning of the next."""
+        last = self._begun_last
+        if last is not None and not last.ended and last.is_whole:
+            last.left = True
+            last.end("completed", out)
+            del self._open[last.key]
 
     def _unique_call_id(self, call_id: str) -> str:
         while not call_id or call_id in self._call_ids:

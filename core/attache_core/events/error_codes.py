@@ -1,4 +1,5 @@
-"""The codes of errors that say what is wrong with an inference server, or with its answer."""
+"""The codes of errors that say what is wrong with an inference server, or with its answer; and, of the codes with which
+a response fails, those that say what is wrong with the request."""
 
 from __future__ import annotations
 
@@ -24,3 +25,6 @@ OVERLOADED: Final = "upstream_overloaded"
 
 UPSTREAM_CODES: Final = frozenset({BAD_ANSWER, OVER_LIMIT, UNAVAILABLE, BROKE_OFF, TIMEOUT, OVERLOADED})
 """All of them: an error with such a code is this gateway's own, also where it comes back from below."""
+
+REQUEST_CODES: Final = frozenset({"context_length_exceeded", "invalid_prompt"})
+"""Codes of a failed response that are the request's fault: OpenAI answers 400 with them where it does not stream."""

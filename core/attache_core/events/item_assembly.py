@@ -7,6 +7,8 @@ ours are dense.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from attache_core import json_codec
 from attache_core.errors import UpstreamError
 from attache_core.events import items
@@ -33,19 +35,18 @@ EMPTY_BYTES = 1024
 
 
 class ByteBudget:
-    """How much of an answer may be retained."""
+    """How much of an answer may be retained; `what` it is called in the error of one that is larger."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, *, what: str = "The inference server's answer") -> None:
         self._max_bytes = max_bytes
+        self._what = what
         self._spent = 0
 
     def spend(self, size: int) -> None:
         """Raises UpstreamError when the answer has become larger than allowed."""
         self._spent += size
         if self._spent > self._max_bytes:
-            raise UpstreamError(
-                f"The inference server's answer is larger than {self._max_bytes} bytes.", code=OVER_LIMIT
-            )
+            raise UpstreamError(f"{self._what} is larger than {self._max_bytes} bytes.", code=OVER_LIMIT)
 
 
 class ItemAssembly:
@@ -65,6 +66,8 @@ class ItemAssembly:
         self.left = False
         self._item = PartialItem(key, start)
         self._said: dict[tuple[Family, int], PartialPart] = {}
+        self._part_begun: PartialPart | None = None
+        """The part begun last: no other one can be open."""
         self._call_text = items.CALL_TEXT.get(self.type)
         self._announced = self._call_text is None or bool(start["name"])
         self._budget = budget
@@ -72,6 +75,13 @@ class ItemAssembly:
         self._spend(len(json_codec.encode(start)) + EMPTY_BYTES)
         if self._announced:
             out.append(ItemAdded(key, start))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing more can be said of it once another item begins."""
+        if self._call_text != "arguments":
+            return self.type in items.TEXT_ITEMS
+        return self._announced and self._item.said.value.endswith("}") and _is_json(self._item.said.value)
 
     def delta(self, event: Delta, out: list[ModelEvent]) -> None:
         """More text."""
@@ -88,8 +98,9 @@ class ItemAssembly:
             part.said.add(text)
             index = part.index
             if event.extra:
-                part.logprobs += _objects(event.extra.get("logprobs"))
-                self._spend(len(json_codec.encode(event.extra)))
+                logprobs = _objects(event.extra.get("logprobs"))
+                part.logprobs += logprobs
+                self._spend(sum(len(json_codec.encode(entry)) + 1 for entry in logprobs))
         self._spend(len(text) if text.isascii() else _size(text))
         if self._announced:
             same = event.part == index and event.key == self.key
@@ -138,7 +149,8 @@ class ItemAssembly:
             self._settle(self._item.said, text, None, self._call_text, out)
         elif self.type in items.TEXT_ITEMS:
             for name in items.FAMILIES:
-                waiting = list(self._item.parts[name])
+                said = self._item.parts[name]
+                waiting = {kind: iter([part for part in said if part.kind == kind]) for kind in items.DELTA_OF_PART}
                 for body in _objects(given.get(name)):
                     self._settle_part(name, body, waiting, out)
         self._end(items.final_status(given), out, given)
@@ -177,9 +189,9 @@ class ItemAssembly:
         return part if part is not None and part.kind == kind else self._open_part(kind, said, out)
 
     def _open_part(self, kind: PartKind, said: int | None, out: list[ModelEvent]) -> PartialPart:
-        for other in list(self._item.open_parts()):
-            self._close_part(other, None, out)
-        part = self._item.add_part(kind)
+        if self._part_begun is not None:
+            self._close_part(self._part_begun, None, out)
+        part = self._part_begun = self._item.add_part(kind)
         if said is not None:
             self._said[items.family(kind), said] = part
         self._spend(EMPTY_BYTES)
@@ -198,24 +210,24 @@ class ItemAssembly:
         part.close(shape)
         out.append(PartDone(self.key, part.index, shape))
 
-    def _settle_part(self, name: Family, body: Json, waiting: list[PartialPart], out: list[ModelEvent]) -> None:
-        """Bring one part in line with the final form of the item."""
+    def _settle_part(
+        self, name: Family, body: Json, waiting: Mapping[PartKind, Iterator[PartialPart]], out: list[ModelEvent]
+    ) -> None:
+        """Bring one part in line with the final form of the item; `waiting` are the parts that were said, in order."""
         kind = items.PART_KINDS.get(str(body.get("type")))
         if kind is None or items.family(kind) != name:
             if isinstance(body.get("type"), str):
                 self._item.keep_part(name, body)
             return
-        part = next((part for part in waiting if part.kind == kind), None)
-        if part is None:
-            part = self._open_part(kind, None, out)
-        else:
-            waiting.remove(part)
+        part = next(waiting[kind], None) or self._open_part(kind, None, out)
         self._close_part(part, body, out)
 
     def _settle(self, said: GrowingText, text: str, index: int | None, kind: DeltaKind, out: list[ModelEvent]) -> None:
         """Make `said` the final `text`, and say the rest of it where it goes on from what was said."""
+        if not text:
+            return
         before = said.value
-        if not text or text == before:
+        if text == before:
             return
         said.replace(text)
         rest = text.removeprefix(before)
@@ -235,6 +247,14 @@ class ItemAssembly:
 
 def _objects(value: object) -> list[Json]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json_codec.decode(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _size(text: str) -> int:

@@ -44,13 +44,23 @@ def check_stream(events: Sequence[Event], *, deltas_join: bool = True, openai_ty
     assert [kind for kind in types if kind in TERMINAL_TYPES] == types[-1:], types
     assert [event.data["sequence_number"] for event in events] == list(range(len(events)))
     assert [event.data["type"] for event in events] == types
+    assert len({event.data["response"]["id"] for event in events if "response" in event.data}) == 1
     items = _Items(deltas_join)
     for event in events:
+        check_obfuscation(event)
         if openai_types:
             check_event_type(event)
         if event.type not in _LIFECYCLE:
             items.take(event)
     items.check_end(events[-1].data["response"])
+
+
+def check_obfuscation(event: Event) -> None:
+    """Fails when what is no delta is padded, or a delta to another length than OpenAI pads it to."""
+    padding = event.data.get("obfuscation")
+    if padding is not None:
+        assert len(padding) < 16
+        assert (len(event.data["delta"]) + len(padding)) % 16 == 0
 
 
 def check_event_type(event: Event) -> None:
@@ -82,6 +92,7 @@ class _Items:
     def __init__(self, deltas_join: bool) -> None:
         self._deltas_join = deltas_join
         self._open: dict[int, str] = {}
+        self._types: dict[int, str] = {}
         self._done: dict[int, Json] = {}
         self._ids: set[str] = set()
         self._parts: dict[tuple[int, str, int], bool] = {}
@@ -94,8 +105,10 @@ class _Items:
             assert data["item"]["id"] not in self._ids, "an item is added once"
             self._ids.add(data["item"]["id"])
             self._open[index] = data["item"]["id"]
+            self._types[index] = data["item"]["type"]
         elif event.type == "response.output_item.done":
             assert self._open.pop(index) == data["item"]["id"], "an item is done once, under its own id"
+            assert self._types[index] == data["item"]["type"], "an item is of one type for its whole life"
             assert not [place for place, is_open in self._parts.items() if place[0] == index and is_open]
             self._check_texts(index, data["item"])
             self._done[index] = data["item"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 
-from attache_core.events.accumulator import Accumulator
+from attache_core.events.accumulator import DEFAULT_MAX_BYTES, Accumulator
 from attache_core.events.dialects import Dialect, dialect_for
 from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent
@@ -47,8 +47,8 @@ def counted_calls() -> Callable[[], str]:
     return lambda: f"call_{next(numbers)}"
 
 
-def new_accumulator(**settings: int) -> Accumulator:
-    return Accumulator(make_call_id=counted_calls(), **settings)
+def new_accumulator(*, max_bytes: int = DEFAULT_MAX_BYTES) -> Accumulator:
+    return Accumulator(make_call_id=counted_calls(), max_bytes=max_bytes)
 
 
 def sequenced(strict: Iterable[ModelEvent]) -> list[Event]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ class Recorded:
     status: int
     stream: bytes | None
     body: Json | None
+    request: Json = field(default_factory=dict)
+    """The body of the request that was answered so."""
 
     @property
     def payloads(self) -> list[Json]:
@@ -41,17 +43,20 @@ def recorded(path: str) -> list[Recorded]:
 
 def all_recorded(*, stream: bool, openai: bool | None = None) -> Iterator[Recorded]:
     """Every answer that is (not) a stream; with `openai`, only those of OpenAI's API or only those of other servers."""
-    for path in sorted(CASSETTES.glob("*/*.yaml")):
+    for path in sorted([*CASSETTES.glob("*/*.yaml"), *CASSETTES.glob("*/*.json")]):
         name = str(path.relative_to(CASSETTES))
         for answer in recorded(name):
-            if (answer.stream is not None) == stream and openai in (None, is_openai(name)):
+            is_response = answer.body is None or answer.body.get("object") != "conversation"
+            if is_response and (answer.stream is not None) == stream and openai in (None, is_openai(name)):
                 yield answer
 
 
 def is_openai(name: str) -> bool:
     """Whether OpenAI's API gave that answer."""
     folder, _, file = name.partition("/")
-    if folder in ("errors", "incomplete", "web_search", "mcp", "tool_search"):
+    if "vllm" in file:
+        return False
+    if folder in ("errors", "incomplete", "web_search", "mcp", "tool_search", "code_interpreter", "max_tool_calls"):
         return True
     return (
         "gpt-4o" in file or "openai_responses" in file or "gpt-5.6" in file or file.startswith("tool-function-stream")
@@ -61,11 +66,14 @@ def is_openai(name: str) -> bool:
 def _answer(name: str, turn: Json) -> Recorded:
     response = turn.get("response") or {"sse": _with_line_ends(turn["sse"])}
     lines = response.get("sse")
+    if "websocket" in response:
+        lines = [f"data: {frame}\n\n" for frame in response["websocket"]]
     return Recorded(
         name=name,
-        status=response.get("status_code", 200),
+        status=200 if "websocket" in response else response.get("status_code", 200),
         stream="".join(lines).encode() if lines is not None else None,
         body=response.get("body"),
+        request=turn.get("request", {}).get("body", {}),
     )
 
 

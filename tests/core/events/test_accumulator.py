@@ -72,6 +72,33 @@ def test_delta_for_an_unknown_item_opens_it_and_its_part() -> None:
     ]
 
 
+def test_call_with_whole_arguments_ends_when_the_next_item_begins_and_its_own_end_adds_nothing() -> None:
+    first, second = call_added("a", "call_a"), call_added("b", "call_b")
+    said = fed(first, Delta("a", None, "arguments", '{"n":1}'), second, ItemDone("a", call('{"n":1}')))
+    assert said == [first, Delta("a", None, "arguments", '{"n":1}'), ItemDone("a", call('{"n":1}')), second]
+
+
+@pytest.mark.parametrize("so_far", ["", "{", '{"n":{}', "}", "1"])
+def test_call_whose_arguments_are_not_whole_goes_on_beside_the_next(so_far: str) -> None:
+    first, second, rest = (
+        call_added("a", "call_a"),
+        call_added("b", "call_b"),
+        Delta("a", None, "arguments", ' {"n":1}'),
+    )
+    said = fed(first, Delta("a", None, "arguments", so_far), second, rest)
+    assert said == [first, *([Delta("a", None, "arguments", so_far)] if so_far else []), second, rest]
+
+
+def test_more_of_a_call_that_was_left_whole_is_an_error() -> None:
+    with pytest.raises(UpstreamError, match="went back"):
+        fed(
+            call_added("a"),
+            Delta("a", None, "arguments", "{}"),
+            call_added("b", "call_b"),
+            Delta("a", None, "arguments", "x"),
+        )
+
+
 def test_item_that_comes_whole_is_streamed_in_one_delta() -> None:
     done = ItemDone("r", reasoning("a", "b", summary=[{"type": "summary_text", "text": "s"}]))
     assert fed(done) == [
@@ -231,7 +258,8 @@ def test_annotations_and_logprobs_are_in_the_part() -> None:
     delta = Delta("m", 3, "text", "a", {"logprobs": [logprob]})
     said = fed(delta, AnnotationAdded("m", 3, citation), COMPLETED)
     assert said[2:4] == [Delta("m", 0, "text", "a", {"logprobs": [logprob]}), AnnotationAdded("m", 0, citation)]
-    assert said[4] == PartDone("m", 0, text_part("a", annotations=[citation], logprobs=[logprob]))
+    whole = {**logprob, "bytes": [97]}
+    assert said[4] == PartDone("m", 0, text_part("a", annotations=[citation], logprobs=[whole]))
 
 
 def test_citations_that_come_with_the_end_of_a_part_are_in_it() -> None:

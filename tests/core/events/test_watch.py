@@ -5,6 +5,7 @@ import pytest
 from attache_core.errors import UpstreamError
 from attache_core.events.event import Event
 from attache_core.events.watch import StreamWatch
+from attache_core.json_codec import Json
 from core.events.canonical_stream import check_stream
 from core.events.pipeline import client_events
 from core.events.recordings import Recorded, recorded
@@ -36,6 +37,33 @@ def test_stream_that_breaks_after_any_event_is_ended_properly(answer: Recorded) 
         check_stream([*passed, *owed])
         assert owed[-1].data["response"]["error"] == {"code": "upstream_gone", "message": "It broke."}
         assert watch.fail(BROKEN) == []
+
+
+@pytest.mark.parametrize("answer", STREAMS)
+def test_signs_of_life_may_come_anywhere_in_a_stream_that_breaks(answer: Recorded) -> None:
+    events = client_events(answer.payloads)
+    begun = events[0].data["response"]
+    for broken_at in range(2, len(events), 3):
+        passed: list[Event] = []
+        watch = StreamWatch()
+        for event in events[:broken_at]:
+            sign: Json = {"type": "response.in_progress", "response": begun}
+            for data in (event.data, sign)[: 1 if event.type == "response.created" else 2]:
+                passed.append(Event(data["type"], {**data, "sequence_number": len(passed)}))
+        for event in passed:
+            watch.observe(event)
+        check_stream([*passed, *watch.fail(BROKEN)])
+
+
+def test_arguments_of_a_call_that_breaks_off_are_in_its_end() -> None:
+    (answer,) = recorded("mcp/mcp-openai-reference-counter-sum-missing-argument-gpt-4o-streaming.yaml")
+    events = client_events(answer.payloads)
+    said = next(at for at, event in enumerate(events) if event.type == "response.mcp_call_arguments.done")
+    watch = StreamWatch()
+    for event in events[: said + 1]:
+        watch.observe(event)
+    call = watch.fail(BROKEN)[-1].data["response"]["output"][-1]
+    assert (call["status"], call["arguments"]) == ("incomplete", events[said].data["arguments"])
 
 
 def test_stream_that_has_not_begun_owes_nothing() -> None:

@@ -6,13 +6,15 @@ Knows the wire; is unaware of what was said before, but for which item an event 
 - The ids that a server gives to items are dropped (vLLM's stream and final object differ in them); the public ones are
   the sequencer's.
 - Event types that are not the API's are dropped; an event that is not a Responses event at all is an UpstreamError.
-- `error` and a failed response are the outcome, whatever the HTTP status was.
+- `error` and a failed response are the outcome, whatever the HTTP status was. Only what says everywhere that it is
+  complete is: where the end's type and its response disagree, the worse counts.
+- What a model writes is text. Tool-call markup in it (`<tool_call>`, `<|channel|>`) is a parser's that the server was
+  started without, and is never read here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.answer_json import answer_object
@@ -21,6 +23,7 @@ from attache_core.events.dialects.event_types import (
     ENVELOPE,
     ITEM_EVENTS,
     PARTS,
+    SEVERITY,
     STRAY_FIELDS,
     TERMINAL,
     TEXT_DONES,
@@ -28,7 +31,7 @@ from attache_core.events.dialects.event_types import (
 from attache_core.events.dialects.http_error import error_from_http, stream_error
 from attache_core.events.dialects.item_keys import ItemKeys
 from attache_core.events.error_codes import BAD_ANSWER
-from attache_core.events.items import PART_KINDS
+from attache_core.events.items import CALL_TEXT, PART_KINDS
 from attache_core.events.model_events import (
     AnnotationAdded,
     Delta,
@@ -80,16 +83,20 @@ class Dialect:
             UpstreamError: it is not a response object.
         """
         status = body.get("status")
-        if not isinstance(body.get("output"), list) or status not in ("completed", "incomplete", "failed"):
-            raise _not_an_answer()
-        return [Started(body), *self._whole_output(body), _finished(body, status)]
+        if isinstance(status, str) and status in SEVERITY and isinstance(body.get("output"), list):
+            return [Started(body), *self._whole_output(body), self._finished(body, status)]
+        return self._untyped(body)
+
+    def close(self) -> Iterable[SaidEvent]:
+        """What the end of a stream says beside that it ended: nothing, for a server of this API says how it ended."""
+        return ()
 
     def error(self, status: int, headers: Mapping[str, str], body: bytes) -> AttacheError:
         """What an HTTP error answer says. `headers` have lower-case names; `body` may be cut off."""
         return error_from_http(status, headers, body)
 
     def _read_rarer(self, kind: object, payload: Json) -> Iterable[SaidEvent]:
-        if not isinstance(kind, str):
+        if not isinstance(kind, str) or payload.get("object") == "error":
             return self._untyped(payload)
         match kind:
             case "response.created" | "response.in_progress" | "response.queued":
@@ -112,7 +119,7 @@ class Dialect:
         return self._part(kind, payload)
 
     def _untyped(self, payload: Json) -> Iterable[SaidEvent]:
-        if isinstance(payload.get("error"), (dict, str)):
+        if isinstance(payload.get("error"), (dict, str)) or payload.get("object") == "error":
             return (_failed(payload),)
         raise _not_an_answer()
 
@@ -129,6 +136,9 @@ class Dialect:
     def _clean(self, item: Json) -> Json:
         """The item without what is not its own."""
         return {name: value for name, value in item.items() if name not in STRAY_FIELDS}
+
+    def _usage(self, given: Json | None) -> Json | None:
+        return full_usage(given)
 
     def _end(self, finished: Finished) -> Iterable[SaidEvent]:
         return (finished,)
@@ -191,23 +201,37 @@ class Dialect:
 
     def _terminal(self, response: Json, status: Status) -> Iterable[SaidEvent]:
         # The final object repeats the items under other ids and with other white space; it counts where there was no
-        # stream of them.
-        whole = self._whole_output(response) if self._keys.empty else []
-        return [*whole, *self._end(_finished(response, status))]
+        # stream of them. Some servers stream no calls, and name them here alone.
+        finished = self._finished(response, status)
+        whole = self._whole_output(response) if self._keys.empty else self._late_calls(response, finished.status)
+        return [*whole, *self._end(finished)]
 
+    def _late_calls(self, response: Json, status: Status) -> list[SaidEvent]:
+        if status != "completed" or not self._keys.types.isdisjoint((*CALL_TEXT, None)):
+            return []
+        return [
+            said
+            for said in self._whole_output(response)
+            if isinstance(said, ItemDone) and said.item["type"] in CALL_TEXT
+        ]
 
-def _finished(response: Json, status: Status) -> Finished:
-    said: Any = response.get("status")
-    if status != "failed" and said in ("incomplete", "failed"):
+    def _finished(self, response: Json, status: Status) -> Finished:
         # vLLM sends `response.completed` around a response that says that it is not.
-        status = said
-    error, details = response.get("error"), response.get("incomplete_details")
-    return Finished(
-        status,
-        usage=full_usage(response.get("usage")),
-        error=stream_error(error if isinstance(error, dict) else {}) if status == "failed" else None,
-        incomplete_details=details if status == "incomplete" and isinstance(details, dict) else None,
-    )
+        status = max(status, _status(response.get("status"), status), key=SEVERITY.__getitem__)
+        error, details = response.get("error"), response.get("incomplete_details")
+        return Finished(
+            status,
+            usage=self._usage(response.get("usage")),
+            error=stream_error(error if isinstance(error, dict) else {}) if status == "failed" else None,
+            incomplete_details=details if status == "incomplete" and isinstance(details, dict) else None,
+        )
+
+
+def _status(said: object, default: Status) -> Status:
+    """What a final response's own status comes to: one that is no end is a failure."""
+    if said is None:
+        return default
+    return TERMINAL.get(f"response.{said}", "failed")
 
 
 def _failed(payload: Json) -> Finished:

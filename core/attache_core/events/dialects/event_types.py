@@ -43,6 +43,9 @@ TERMINAL: Final[dict[str, Status]] = {
     "response.cancelled": "failed",
 }
 
+SEVERITY: Final[dict[Status, int]] = {"completed": 0, "incomplete": 1, "failed": 2}
+"""How bad an end is: where a server says two things of one, the worse counts."""
+
 ITEM_EVENTS: Final = frozenset(
     f"response.{family}.{event}"
     for family, events in {

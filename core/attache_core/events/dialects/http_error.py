@@ -1,9 +1,15 @@
 """An inference server's HTTP error answer as the API's error.
 
-Knows the bodies of OpenAI (`{"error": {message, type, param, code}}`), vLLM (the same with an integer code and a Python
-class for a type, or without `error` around it) and llama.cpp (an integer code). Invariants: what is wrong with the
-request keeps its status and words, because the client must act on them; what is wrong with the server does not show
-its words, but for what Envoy says in its place, by a code of ours; a body that is no API error is never echoed.
+Knows the bodies of OpenAI (`{"error": {message, type, param, code}}`), vLLM and SGLang (the same with an integer code
+and a Python class for a type, or without `error` around it), llama.cpp (an integer code) and FastAPI (`{"detail": …}`).
+
+Invariants:
+
+- What is wrong with the request keeps its status and words, because the client must act on them.
+- What is wrong with the server does not show its words, but for what Envoy says in its place, by a code of ours.
+- A refusal of credentials keeps its status and its code and nothing else: its words may repeat a key.
+- A body that is no API error is never echoed, and never the client's fault.
+- Headers that tell a client when to try again go along wherever it may.
 """
 
 from __future__ import annotations
@@ -15,37 +21,54 @@ from attache_core.errors import SERVER_ERROR, AttacheError, ClientError, Upstrea
 from attache_core.events.error_codes import UPSTREAM_CODES
 from attache_core.json_codec import Json
 
-_MEANT_FOR_CLIENT = frozenset({401, 403, 413, 429})
+_CREDENTIALS = frozenset({401, 403})
+"""About the `authorization` header, which is the client's own."""
+
+_MEANT_FOR_CLIENT = _CREDENTIALS | {413, 429}
 """Statuses that say enough without a readable body; another status without one is a proxy's or a wrong path's."""
 
-_KEPT_5XX = frozenset({503, 504})
-"""A 500 of the server would read as ours."""
+_NO_SUCH_PATH = frozenset({404, 405})
+"""What a web framework says of a path that it does not have, with a `detail` of its own."""
+
+_TRY_AGAIN = frozenset({408, 409, 429})
+"""Statuses below 500 after which a client may send the same request once more, as OpenAI's SDKs do."""
+
+_SHOWN_AS = {503: 503, 504: 504, 529: 503}
+"""Statuses of a server that is overloaded or too slow; any other is 502, for a 500 would read as ours."""
+
+_RETRY_HEADERS = frozenset({"retry-after", "retry-after-ms"})
+_RATE_LIMIT_PREFIX = "x-ratelimit-"
 
 
 def error_from_http(status: int, headers: Mapping[str, str], body: bytes) -> AttacheError:
     """The error to answer with. `headers` have lower-case names; `body` may be cut off."""
-    kept = {"retry-after": headers["retry-after"]} if status in (429, 503) and "retry-after" in headers else {}
-    given = _error_fields(body)
+    given = _error_fields(status, body)
     if status >= 500:
-        return _server_error(status, given or {}, kept)
+        return _server_error(status, given or {}, _kept_headers(headers))
     if status < 400 or (given is None and status not in _MEANT_FOR_CLIENT):
         return UpstreamError(f"The inference server's answer with HTTP status {status} is not an API answer.")
-    fields = given or {}
+    return _refusal(status, given or {}, _kept_headers(headers) if status in _TRY_AGAIN else {})
+
+
+def _refusal(status: int, given: Mapping[str, object], headers: Mapping[str, str]) -> ClientError:
+    code = error_code(given.get("code"), status)
+    if status in _CREDENTIALS:
+        message = f"The inference server refused the credentials of this request with HTTP status {status}."
+        return ClientError(message, http_status=status, code=code)
     return ClientError(
-        text(fields.get("message")) or f"The inference server refused the request with HTTP status {status}.",
+        text(given.get("message")) or f"The inference server refused the request with HTTP status {status}.",
         http_status=status,
-        error_type=_api_type(fields.get("type")),
-        code=error_code(fields.get("code"), status),
-        param=text(fields.get("param")),
-        headers=kept,
+        error_type=_api_type(given.get("type")),
+        code=code,
+        param=text(given.get("param")),
+        headers=headers,
     )
 
 
 def _server_error(status: int, given: Mapping[str, object], headers: Mapping[str, str]) -> UpstreamError:
-    code = text(given.get("code"))
+    http_status, code = _SHOWN_AS.get(status, 502), text(given.get("code"))
     if code in UPSTREAM_CODES:
         return UpstreamError(str(given["message"]), http_status=status, code=code, headers=headers)
-    http_status = status if status in _KEPT_5XX else 502
     message = f"The inference server failed with HTTP status {status}."
     return UpstreamError(message, http_status=http_status, headers=headers)
 
@@ -70,7 +93,13 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _error_fields(body: bytes) -> Json | None:
+def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value for name, value in headers.items() if name in _RETRY_HEADERS or name.startswith(_RATE_LIMIT_PREFIX)
+    }
+
+
+def _error_fields(status: int, body: bytes) -> Json | None:
     try:
         value = json_codec.decode(body)
     except ValueError:
@@ -80,7 +109,26 @@ def _error_fields(body: bytes) -> Json | None:
     fields = value.get("error", value)
     if isinstance(fields, str):
         fields = {"message": fields}
-    return fields if isinstance(fields, dict) and text(fields.get("message")) else None
+    if isinstance(fields, dict) and text(fields.get("message")):
+        return fields
+    return None if status in _NO_SUCH_PATH else _fastapi_fields(value.get("detail"))
+
+
+def _fastapi_fields(detail: object) -> Json | None:
+    """The error in FastAPI's `detail`: a sentence, or a list of violations, each with its place and its sentence."""
+    if text(detail):
+        return {"message": detail}
+    first = detail[0] if isinstance(detail, list) and detail else None
+    if not isinstance(first, dict) or not text(first.get("msg")):
+        return None
+    place = first.get("loc")
+    return {"message": first["msg"], "param": _path(place[1:]) if isinstance(place, list) else None}
+
+
+def _path(place: list[object]) -> str:
+    """`["input", 0, "content"]` as `input[0].content`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return "".join(steps).removeprefix(".")
 
 
 def _api_type(value: object) -> str | None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attache_core.events.items import TEXT_ITEMS
+
 
 @dataclass(slots=True)
 class _Known:
@@ -35,6 +37,8 @@ class ItemKeys:
         self._by_index: dict[int, _Known] = {}
         self._last: _Known | None = None
         self._count = 0
+        self.types: set[str | None] = set()
+        """The types of the items that were spoken of; with None, one of them was never announced."""
 
     @property
     def empty(self) -> bool:
@@ -58,7 +62,7 @@ class ItemKeys:
     def ended(self, index: int | None, ids: Sequence[str], item_type: str) -> str:
         """The key of an item that is complete: the one announced, or a new one when none was."""
         known = self._find(index, ids)
-        if known is None and index is None and self._last is not None and not self._last.ended:
+        if known is None and self._is_last(index, item_type):
             known = self._last
         if known is None or known.type not in (None, item_type):
             known = self._new(index, ids, item_type)
@@ -71,6 +75,14 @@ class ItemKeys:
         known = self._new(index, ids, item_type)
         known.ended = True
         return known.key
+
+    def _is_last(self, index: int | None, item_type: str) -> bool:
+        """Whether an end under names never heard before may be that of the item begun last. SGLang ends a message and
+        reasoning under another id, and with the next item's index."""
+        last = self._last
+        if last is None or last.ended:
+            return False
+        return index is None or (last.named and last.type == item_type and item_type in TEXT_ITEMS)
 
     def _find(self, index: int | None, ids: Sequence[str]) -> _Known | None:
         for item_id in ids:
@@ -92,6 +104,7 @@ class ItemKeys:
     def _new(self, index: int | None, ids: Sequence[str], item_type: str | None) -> _Known:
         key = ids[0] if self._ids_are_keys and ids else f"item_{self._count}"
         known = _Known(key, item_type, index, bool(ids))
+        self.types.add(item_type)
         self._count += 1
         self._by_id.update(dict.fromkeys(ids, known))
         if index is not None:

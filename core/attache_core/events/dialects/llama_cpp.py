@@ -1,7 +1,7 @@
 """llama.cpp's server.
 
-It numbers nothing, names calls by their `call_id` alone, ends all items together at the end of the stream, and gives
-errors an integer for a code. All but the last are the base reader's ordinary tolerance.
+It numbers nothing, names calls by their `call_id` alone, ends all items together at the end of the stream, and has an
+error type of its own. All but the last are the base reader's and the accumulator's ordinary tolerance.
 """
 
 from __future__ import annotations

@@ -6,4 +6,5 @@ from attache_core.events.dialects.base import Dialect
 
 
 class OpenAIDialect(Dialect):
-    """Nothing to forgive: the events are the API's. Ids are dropped all the same; they are this gateway's to give."""
+    """Nothing to forgive, and nothing held back: the events are the API's. Ids are dropped all the same; they are this
+    gateway's to give."""

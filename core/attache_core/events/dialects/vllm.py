@@ -27,7 +27,8 @@ class VllmDialect(Dialect):
         said = super()._delta(key, kind, part, payload)
         if kind != "arguments":
             return said
-        if key not in self._first and payload["delta"] == "{}":
+        # A delta without a number is llama.cpp's, and what it says is so.
+        if key not in self._first and payload["delta"] == "{}" and "output_index" in payload:
             self._first[key] = Delta(key, part, kind, "{}")
             return ()
         self._first[key] = None

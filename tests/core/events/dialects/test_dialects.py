@@ -1,8 +1,8 @@
-"""What each server really sends, one oddity a test. The recordings show that these are real."""
+"""What all readers have in common. What one server does that others do not has a file of its own beside this one."""
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -12,133 +12,17 @@ from attache_core.events.event import Event, terminal_event
 from attache_core.events.model_events import Delta, Finished, ItemAdded, ItemDone, ItemEvent, Started
 from attache_core.json_codec import Json
 from core.events.canonical_stream import check_stream
+from core.events.dialects.payloads import CREATED, built, call, call_stream, completed, message
 from core.events.pipeline import accumulated, client_events, new_accumulator, read_payloads, sequenced
 from core.events.recordings import recorded
 
 DIALECTS = get_args(DialectName)
 UPSTREAMS = pytest.mark.parametrize("name", DIALECTS)
 
-CREATED: Json = {"type": "response.created", "response": {"id": "resp_up", "status": "in_progress"}}
-
-
-def completed(*output: Json, **fields: Any) -> Json:
-    return {"type": "response.completed", "response": {"status": "completed", "output": list(output), **fields}}
-
-
-def built(payloads: list[Json], name: DialectName = "auto") -> list[Json]:
-    """The items that payloads come to."""
-    accumulator = new_accumulator()
-    accumulated(read_payloads(payloads, dialect_for(name)), accumulator)
-    return [item for _, item in accumulator.items]
-
-
-def message(text: str, **fields: Any) -> Json:
-    part = {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
-    return {"type": "message", "status": "completed", "content": [part], "role": "assistant", **fields}
-
-
-def call(arguments: str, name: str = "look", call_id: str = "call_a") -> Json:
-    return {
-        "type": "function_call", "status": "completed", "arguments": arguments, "call_id": call_id, "name": name,
-    }  # fmt: skip
-
-
-def call_stream(*deltas: str, done: str, index: int = 0, item_id: str = "fc_1", call_id: str = "call_a") -> list[Json]:
-    place = {"item_id": item_id, "output_index": index}
-    item = {**call("", call_id=call_id), "id": item_id, "status": "in_progress"}
-    return [
-        {"type": "response.output_item.added", "output_index": index, "item": item},
-        *({"type": "response.function_call_arguments.delta", "delta": delta, **place} for delta in deltas),
-        {"type": "response.function_call_arguments.done", "arguments": done, "name": "look", **place},
-        {
-            "type": "response.output_item.done",
-            "output_index": index,
-            "item": {**call(done, call_id=call_id), "id": item_id},
-        },
-    ]
-
-
-@UPSTREAMS
-def test_upstream_ids_are_dropped_and_one_id_is_used_throughout(name: DialectName) -> None:
-    (answer,) = recorded("function_tools/tool-call-required-Qwen-Qwen3-30B-A3B-FP8-streaming.yaml")
-    events = client_events(answer.payloads, dialect_for(name))
-    check_stream(events)
-    output = events[-1].data["response"]["output"]
-    assert [(item["id"], item["call_id"]) for item in output] == [
-        ("function_call_0", "call_bf2ee341d62b0a3f"),
-        ("function_call_1", "call_8882cfe179e26739"),
-    ], "the stream's call ids are the ones a client saw first; the final object has others"
-
-
-@UPSTREAMS
-def test_null_id_and_stray_fields_in_a_finished_call_are_of_the_announced_one(name: DialectName) -> None:
-    answer = recorded("function_tools_multi_turn/responses_tool_calls_3turn_streaming.yaml")[0]
-    assert built(answer.payloads, name)[1:] == [
-        {
-            "type": "function_call",
-            "status": "completed",
-            "arguments": '{\n  "job_id": "job-382"\n}',
-            "call_id": "call_8febbe99b4e4e607",
-            "name": "get_job_status",
-        }
-    ]
-
-
-@UPSTREAMS
-def test_part_events_of_vllm_reasoning_become_content_parts(name: DialectName) -> None:
-    (answer,) = recorded("reasoning/reasoning-single-openai-gpt-oss-20b-streaming.yaml")
-    events = client_events(answer.payloads, dialect_for(name))
-    assert "response.reasoning_part.added" in [payload["type"] for payload in answer.payloads]
-    added = [event.data for event in events if event.type == "response.content_part.added"]
-    assert [(data["part"]["type"], data["output_index"], data["content_index"]) for data in added] == [
-        ("reasoning_text", 0, 0),
-        ("output_text", 1, 0),
-    ], "the message's only part is number 0, though the server called it 1"
-
-
-def test_null_status_and_fields_that_are_not_a_messages_are_not_shown() -> None:
-    item = {
-        **message("hi", id="m", phase=None),
-        "summary": [],
-        "sequence_number": -1,
-        "item_id": "m",
-        "output_index": 3,
-    }
-    done = {"type": "response.output_item.done", "item": {**item, "status": None}}
-    assert built([CREATED, done, completed()]) == [message("hi")]
-
 
 def test_phase_and_namespace_are_kept() -> None:
     items = [message("hi", phase="commentary"), {**call("{}"), "namespace": "ns"}]
     assert built([CREATED, completed(*items)]) == items
-
-
-@pytest.mark.parametrize("name", ["auto", "vllm"])
-def test_first_argument_delta_that_is_bogus_is_not_shown(name: DialectName) -> None:
-    payloads = [CREATED, *call_stream("{}", '{"a"', ":1}", done='{"a":1}'), completed()]
-    events = client_events(payloads, dialect_for(name))
-    check_stream(events)
-    assert [event.data["delta"] for event in events if event.type.endswith(".delta")] == ['{"a"', ":1}"]
-
-
-@pytest.mark.parametrize("name", ["auto", "vllm"])
-def test_recorded_bogus_argument_delta_is_not_shown(name: DialectName) -> None:
-    answer = recorded("namespace_tools/codex-direct-vllm-http-flat-namespace-tool-Qwen-Qwen3.6-35B-A3B-streaming.yaml")[
-        0
-    ]
-    deltas = [payload["delta"] for payload in answer.payloads if "arguments.delta" in payload["type"]]
-    assert deltas[0] == "{}"
-    check_stream(client_events(answer.payloads, dialect_for(name)))
-
-
-@UPSTREAMS
-def test_call_without_arguments_keeps_its_empty_object(name: DialectName) -> None:
-    payloads = [CREATED, *call_stream("{}", done="{}"), completed()]
-    events = client_events(payloads, dialect_for(name))
-    check_stream(events)
-    assert events[-1].data["response"]["output"] == [{"id": "function_call_0", **call("{}")}]
-    unfinished = [payload for payload in payloads if "done" not in payload["type"]]
-    assert built(unfinished, name) == [call("{}")]
 
 
 @pytest.mark.parametrize("name", ["openai", "llama_cpp"])
@@ -156,59 +40,6 @@ def test_done_arguments_count_when_the_item_never_ends(name: DialectName) -> Non
     check_stream(events)
     assert [event.data["delta"] for event in events if event.type.endswith(".delta")] == ['{"a"', ":1}"]
     assert events[-1].data["response"]["output"] == [{"id": "function_call_0", **call('{"a":1}')}]
-
-
-def test_custom_call_without_input_events_streams_its_input() -> None:
-    answer = recorded("custom_tools/codex-direct-vllm-http-custom-tool-Qwen-Qwen3.6-35B-A3B-streaming.yaml")[0]
-    events = client_events(answer.payloads)
-    check_stream(events)
-    shown = [event for event in events if "custom_tool_call_input" in event.type]
-    assert [(event.type, event.data.get("delta"), event.data.get("input")) for event in shown] == [
-        ("response.custom_tool_call_input.delta", "CUSTOM_CASSETTE_OK", None),
-        ("response.custom_tool_call_input.done", None, "CUSTOM_CASSETTE_OK"),
-    ]
-
-
-def test_whitespace_message_before_a_recorded_call_is_not_shown() -> None:
-    answer = recorded("custom_tools/codex-direct-vllm-http-custom-tool-Qwen-Qwen3.6-35B-A3B-streaming.yaml")[0]
-    assert [item["type"] for item in answer.payloads[-1]["response"]["output"]] == [
-        "reasoning", "message", "custom_tool_call",
-    ]  # fmt: skip
-    assert [item["type"] for item in built(answer.payloads)] == ["reasoning", "custom_tool_call"]
-
-
-def llama_call(number: int) -> list[Json]:
-    return [
-        {"type": "response.output_item.added", "item": {**call("", call_id=f"fc_{number}"), "status": "in_progress"}},
-        {"type": "response.function_call_arguments.delta", "item_id": f"fc_{number}", "delta": f'{{"n":{number}'},
-        {"type": "response.function_call_arguments.delta", "item_id": f"fc_{number}", "delta": "}"},
-    ]
-
-
-@pytest.mark.parametrize("name", ["auto", "llama_cpp"])
-def test_llama_cpp_items_that_all_end_at_the_end_are_told_apart(name: DialectName) -> None:
-    calls = [call(f'{{"n":{number}}}', call_id=f"fc_{number}") for number in (0, 1)]
-    reasoning: Json = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
-    ends = [
-        {**reasoning, "id": "rs_1", "encrypted_content": "", "status": "completed"}, message("ok", id="msg_1"), *calls,
-    ]  # fmt: skip
-    payloads = [
-        CREATED,
-        {
-            "type": "response.output_item.added",
-            "item": {**reasoning, "id": "rs_1", "content": [], "encrypted_content": ""},
-        },
-        {"type": "response.reasoning_text.delta", "item_id": "rs_1", "delta": "hm"},
-        {"type": "response.output_item.added", "item": {**message(""), "id": "msg_1", "content": []}},
-        {"type": "response.content_part.added", "item_id": "msg_1", "part": {"type": "output_text", "text": ""}},
-        {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "ok"},
-        *llama_call(0),
-        *llama_call(1),
-        *({"type": "response.output_item.done", "item": item} for item in ends),
-        completed(*ends),
-    ]
-    check_stream(client_events(payloads, dialect_for(name)))
-    assert built(payloads, name) == [reasoning, message("ok"), *calls]
 
 
 def test_item_announced_under_one_id_and_continued_under_another_is_one_item() -> None:
@@ -327,29 +158,6 @@ def test_first_failure_counts_and_what_follows_is_ignored() -> None:
     events = client_events(answer.payloads)
     assert [event.type for event in events] == ["response.created", "response.in_progress", "response.failed"]
     assert events[-1].data["response"]["error"] == answer.payloads[-1]["response"]["error"]
-
-
-def test_completed_event_around_an_incomplete_response_is_incomplete() -> None:
-    details = {"reason": "max_output_tokens"}
-    response = {"status": "incomplete", "incomplete_details": details, "output": []}
-    (finished,) = read_payloads([{"type": "response.completed", "response": response}])
-    assert finished == Finished("incomplete", incomplete_details=details)
-
-
-def test_usage_of_vllm_is_whole_and_nothing_more() -> None:
-    (answer,) = recorded("reasoning/reasoning-single-Qwen-Qwen3-30B-A3B-FP8-nonstreaming.yaml")
-    assert answer.body is not None
-    *_, finished = dialect_for("vllm").read_response(answer.body)
-    assert finished == Finished(
-        "completed",
-        usage={
-            "input_tokens": 16,
-            "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
-            "output_tokens": 201,
-            "output_tokens_details": {"reasoning_tokens": 195},
-            "total_tokens": 217,
-        },
-    )
 
 
 def test_items_of_the_final_object_count_when_none_was_streamed() -> None:

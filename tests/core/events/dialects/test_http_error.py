@@ -44,6 +44,7 @@ def test_llama_cpp_refusal_of_a_long_input_has_the_code_of_the_api() -> None:
         {"error": {"message": "no such model", "type": "NotFoundError", "param": "model", "code": 404}},
         {"object": "error", "message": "no such model", "type": "NotFoundError", "param": "model", "code": 404},
     ],
+    ids=["vllm", "sglang and older vllm"],
 )
 def test_vllm_error_has_no_python_class_for_a_type_and_no_status_for_a_code(body: Json) -> None:
     assert facts(read(404, body)) == {
@@ -58,20 +59,105 @@ def test_code_is_a_string_or_null(code: object, read_as: str | None) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize("body", [{"error": "Unauthorized"}, b"<html>", b""])
-def test_upstream_401_and_403_stay(status: int, body: object) -> None:
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (
+            {"error": {"message": "Incorrect API key: sk-secret", "type": "auth", "code": "invalid_api_key"}},
+            "invalid_api_key",
+        ),
+        ({"error": "Unauthorized: sk-secret"}, None),
+        (b"<html>secret</html>", None),
+        (b"", None),
+    ],
+)
+def test_refused_credentials_stay_401_or_403_without_the_servers_words(
+    status: int, body: object, code: str | None
+) -> None:
+    error = read(status, body)
+    assert type(error) is ClientError
+    assert facts(error) == {
+        "status": status, "headers": {}, "type": "invalid_request_error", "param": None, "code": code,
+        "message": f"The inference server refused the credentials of this request with HTTP status {status}.",
+    }  # fmt: skip
+
+
+RETRY_HEADERS = {"retry-after": "7", "retry-after-ms": "7000", "x-ratelimit-remaining-requests": "0"}
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+def test_headers_for_a_retry_are_kept_where_the_same_request_may_succeed(status: int) -> None:
+    error = read(status, {"error": {"message": "busy"}}, {**RETRY_HEADERS, "server": "uvicorn", "set-cookie": "a=b"})
+    assert error.headers == RETRY_HEADERS
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 422])
+def test_headers_for_a_retry_are_dropped_where_it_would_fail_again(status: int) -> None:
+    assert read(status, {"error": {"message": "no"}}, RETRY_HEADERS).headers == {}
+
+
+@pytest.mark.parametrize("status", [400, 404, 408, 409, 413, 422, 429])
+def test_refusal_of_openai_keeps_all_that_it_says(status: int) -> None:
+    said = {"message": "no", "type": "some_error", "param": "input[0].content", "code": "some_code"}
+    assert facts(read(status, {"error": said})) == {"status": status, "headers": {}, **said}
+
+
+@pytest.mark.parametrize(
+    ("detail", "message", "param"),
+    [
+        (
+            [
+                {
+                    "type": "missing",
+                    "loc": ["body", "input", 0, "content"],
+                    "msg": "Field required",
+                    "input": {"a": "secret"},
+                }
+            ],
+            "Field required",
+            "input[0].content",
+        ),
+        ([{"loc": ["body"], "msg": "Not a dict"}], "Not a dict", None),
+        ([{"msg": "No place"}, {"msg": "Second"}], "No place", None),
+        ("The model is gone.", "The model is gone.", None),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_detail_of_fastapi_is_a_refusal(status: int, detail: object, message: str, param: str | None) -> None:
+    assert facts(read(status, {"detail": detail})) == {
+        "status": status, "headers": {}, "message": message, "type": "invalid_request_error",
+        "param": param, "code": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("detail", [[], [1], [{}], [{"msg": 3}], {}, None, "", 7])
+def test_detail_that_says_nothing_is_502(detail: object) -> None:
+    assert read(422, {"detail": detail}).http_status == 502
+
+
+@pytest.mark.parametrize(("status", "detail"), [(404, "Not Found"), (405, "Method Not Allowed")])
+def test_path_that_a_web_framework_does_not_have_is_502(status: int, detail: str) -> None:
+    """It is the gateway file that names a server without a Responses API; the client cannot help that."""
+    assert type(read(status, {"detail": detail})) is UpstreamError
+    assert read(status, {"detail": detail}).http_status == 502
+
+
+@pytest.mark.parametrize("body", [b"busy", b"", b"<html>"])
+@pytest.mark.parametrize("status", [413, 429])
+def test_too_large_and_too_many_need_no_readable_body(status: int, body: bytes) -> None:
     error = read(status, body)
     assert (type(error), error.http_status) == (ClientError, status)
+    assert error.message == f"The inference server refused the request with HTTP status {status}."
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_is_kept_where_it_means_the_client(status: int) -> None:
-    error = read(status, {"error": {"message": "busy"}}, {"retry-after": "7", "server": "uvicorn"})
-    assert (error.http_status, error.headers) == (status, {"retry-after": "7"})
-    assert read(400, {"error": {"message": "no"}}, {"retry-after": "7"}).headers == {}
+@pytest.mark.parametrize("body", [b"", b"\x1f\x8b\x08\x00", b'{"error": {"message": "cut o'])
+def test_error_body_that_is_empty_compressed_or_cut_off_is_502(body: bytes) -> None:
+    assert read(400, body).http_status == 502
 
 
-@pytest.mark.parametrize(("status", "shown"), [(500, 502), (501, 502), (502, 502), (503, 503), (504, 504)])
+@pytest.mark.parametrize(
+    ("status", "shown"), [(500, 502), (501, 502), (502, 502), (503, 503), (504, 504), (520, 502), (529, 503)]
+)
 def test_server_failure_is_a_gateway_error_without_its_words(status: int, shown: int) -> None:
     error = read(status, {"error": {"message": "Traceback (most recent call last): secret", "code": "x"}})
     assert isinstance(error, UpstreamError)
@@ -83,7 +169,7 @@ def test_server_failure_is_a_gateway_error_without_its_words(status: int, shown:
 
 @pytest.mark.parametrize("status", [302, 400, 404, 405, 422])
 @pytest.mark.parametrize(
-    "body", [b"", b"<html>secret</html>", b"[1]", b'{"detail":"x"}', b'{"error":{}}', b"\xff", b"{"]
+    "body", [b"", b"<html>secret</html>", b"secret", b"[1]", b'{"error":{}}', b'{"object":"error"}', b"\xff", b"{"]
 )
 def test_body_that_is_no_api_error_is_502_and_not_echoed(status: int, body: bytes) -> None:
     error = read(status, body)
