@@ -69,8 +69,22 @@ def text_field(kind: PartKind) -> str:
 def part_body(kind: PartKind, text: str, annotations: list[Json], logprobs: list[Json]) -> Json:
     """A part of a message, of reasoning or of its summary."""
     if kind == "output_text":
-        return {"type": kind, "annotations": annotations, "logprobs": logprobs, "text": text}
+        whole = [_with_bytes(entry) for entry in logprobs]
+        return {"type": kind, "annotations": annotations, "logprobs": whole, "text": text}
     return {"type": kind, text_field(kind): text}
+
+
+def _with_bytes(logprob: Json) -> Json:
+    """A token's log probability as it stands in a part, where the API requires `bytes`; in a delta it has none."""
+    token = logprob.get("token")
+    if "bytes" in logprob or not isinstance(token, str):
+        return logprob
+    top = [_with_bytes(entry) for entry in logprob.get("top_logprobs") or () if isinstance(entry, dict)]
+    return {
+        **logprob,
+        "bytes": list(token.encode(errors="surrogatepass")),
+        **({"top_logprobs": top} if "top_logprobs" in logprob else {}),
+    }
 
 
 def begun(item: Json) -> Json:

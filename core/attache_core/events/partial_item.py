@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from attache_core.events import items
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import FAMILIES, Family
-from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ModelEvent, PartAdded, PartDone, PartKind
+from attache_core.events.model_events import (
+    Delta,
+    ItemAdded,
+    ItemDone,
+    ItemEvent,
+    ModelEvent,
+    PartAdded,
+    PartDone,
+    PartKind,
+)
 from attache_core.json_codec import Json
 
 
@@ -80,6 +89,12 @@ class PartialItem:
         """A part of a type that is passed on as it is, complete from the start."""
         siblings = self.parts[name]
         siblings.append(PartialPart(len(siblings), None, body=body))
+
+    def take(self, event: ItemEvent) -> None:
+        """An event of its life; the end of a text of its own, such as the arguments of an `mcp_call`, is kept."""
+        if event.type.endswith(".done"):
+            said = {name: value for name, value in event.data.items() if name in self.start}
+            self.start = {**self.start, **said}
 
     def shape(self, status: str, item: Json | None = None) -> Json:
         """The item as it ends with what was said so far; `item` is the server's own final form of it."""

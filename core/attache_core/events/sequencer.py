@@ -9,7 +9,10 @@ the keys of their items must differ. Invariants:
 - Each item is added once and done once; an event of an item that is not open is not shown.
 - The terminal response's `output` is the done items, in the order of their indexes.
 
-Source: API reference, "Streaming events", and OpenAI's own streams; `obfuscation` is not sent.
+A failure is told by `response.failed` alone. OpenAI's own stream says an `error` event before it; the `openai` package
+raises at that event, so its users would never see the failed response, with its id and what was said so far.
+
+Source: API reference, "Streaming events", and OpenAI's own streams.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from attache_core.events.model_events import (
     PartKind,
     Started,
 )
+from attache_core.events.obfuscation import Obfuscation
 from attache_core.events.partial_item import PartialItem, PartialPart, closing_events, whole_item_events
 from attache_core.json_codec import Json
 
@@ -83,10 +87,16 @@ class _Shown:
 class Sequencer:
     """The events of one response. Every method returns the events to send, in order."""
 
-    def __init__(self, response: Json, *, make_id: Callable[[str], str]) -> None:
-        """`response` is the public object in progress, with its id; `make_id` gives an id to an item of a type."""
+    def __init__(
+        self, response: Json, *, make_id: Callable[[str], str], obfuscation: Obfuscation | None = None
+    ) -> None:
+        """`response` is the public object in progress, with its id; `make_id` gives an id to an item of a type.
+
+        With `obfuscation`, every event with a `delta` is padded.
+        """
         self._response = response
         self._make_id = make_id
+        self._obfuscation = obfuscation
         self._number = 0
         self._output: list[Json | None] = []
         """The items by output index; None while one is open."""
@@ -112,6 +122,12 @@ class Sequencer:
             return []
         self._started = True
         return [self._event(kind, response=self._response) for kind in ("response.created", "response.in_progress")]
+
+    def progress(self) -> list[Event]:
+        """A sign of life: `response.in_progress` with the response as it is now, or the start where that is owed."""
+        if self._ended:
+            return []
+        return self.start() or [self._event("response.in_progress", response=self.response)]
 
     def emit(self, event: ModelEvent) -> list[Event]:
         """The public events of one strict event. `Finished` is of a round, not of the response: see `finish`."""
@@ -198,7 +214,12 @@ class Sequencer:
         return self._event("response.output_item.added", item=item, output_index=shown.output_index)
 
     def _item_event(self, shown: _Shown, event: ItemEvent) -> Event:
-        return self._event(event.type, **{**event.data, "item_id": shown.id, "output_index": shown.output_index})
+        shown.item.take(event)
+        data = {**event.data, "item_id": shown.id}
+        delta = data.get("delta")
+        if self._obfuscation is not None and isinstance(delta, str):
+            data["obfuscation"] = self._obfuscation.padding(delta)
+        return self._event(event.type, **data, output_index=shown.output_index)
 
     def _item_done(self, shown: _Shown, event: ItemDone) -> list[Event]:
         item = _with_id(shown.id, event.item)
@@ -235,6 +256,8 @@ class Sequencer:
         data["item_id"] = shown.id
         if kind == "text":
             data["logprobs"] = event.extra.get("logprobs", [])
+        if self._obfuscation is not None:
+            data["obfuscation"] = self._obfuscation.padding(event.text)
         data["output_index"] = shown.output_index
         data["sequence_number"] = self._number
         self._number += 1

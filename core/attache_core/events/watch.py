@@ -15,7 +15,7 @@ from typing import Final
 from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events import items
 from attache_core.events.dialects.canonical import CanonicalReader
-from attache_core.events.dialects.event_types import DELTAS, PARTS, TEXT_DONES
+from attache_core.events.dialects.event_types import DELTAS, ITEM_EVENTS, PARTS, TEXT_DONES
 from attache_core.events.event import TERMINAL_TYPES, Event
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.model_events import DeltaKind
@@ -160,6 +160,8 @@ class StreamWatch:
             if part is not None and place not in item.parts:
                 self._begin_text(item, place, items.DELTA_OF_PART[part])
                 item.events.append(event)
+        elif kind in ITEM_EVENTS and kind.endswith(".done"):
+            item.events.append(event)
         elif text is None:
             return
         elif kind in TEXT_DONES:

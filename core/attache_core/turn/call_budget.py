@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attache_core.events.item_assembly import ByteBudget
 from attache_core.json_codec import Json, encode
 from attache_core.tools.call_errors import INTERNAL_ERROR, protocol_error
 from attache_core.tools.gateway_tool import CallResult, GatewayTool
@@ -28,9 +29,11 @@ class RefusedTool:
 class CallBudget:
     """The budget of one turn; it only ever shrinks."""
 
-    def __init__(self, *, max_calls: int, max_output_bytes: int) -> None:
+    def __init__(self, *, max_calls: int, max_output_bytes: int, retained: ByteBudget) -> None:
+        """`retained` is what may be kept of the whole response; results are kept in it."""
         self._calls_left = max_calls
         self._bytes_left = max_output_bytes
+        self._retained = retained
 
     def admit(self, tool: GatewayTool) -> GatewayTool:
         """The tool to call: `tool`, or one that refuses."""
@@ -40,11 +43,16 @@ class CallBudget:
         return tool
 
     def charge(self, result: CallResult) -> CallResult:
-        """The result to keep: `result`, or an error where it would be too much."""
+        """The result to keep: `result`, or an error where it would be too much.
+
+        Raises:
+            UpstreamError: the response has become larger than may be kept of it.
+        """
         size = len(encode([result.output, result.error]))
         if size > self._bytes_left:
             return _refused("The results of this response's tool calls are too large together: this one is left out.")
         self._bytes_left -= size
+        self._retained.spend(size)
         return result
 
 

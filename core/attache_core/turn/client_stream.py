@@ -38,6 +38,10 @@ class ClientStream:
         """`response.created` and `response.in_progress`, before anything is known."""
         return self._release(self._sequencer.start())
 
+    def progress(self) -> list[Event]:
+        """A sign of life, for when nothing has come to show."""
+        return self._release(self._sequencer.progress())
+
     def owe(self, said: Sequence[ModelEvent]) -> list[Event]:
         """Show these before anything of the model: now if the response has begun, else as soon as it does."""
         self._owed = said

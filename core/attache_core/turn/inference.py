@@ -11,7 +11,7 @@ import httpx
 from attache_core import json_codec
 from attache_core.errors import UpstreamError
 from attache_core.events.error_codes import BROKE_OFF, UNAVAILABLE
-from attache_core.turn.round import Send
+from attache_core.turn.round import UPSTREAM_REQUEST_ID, Send
 from attache_core.types.turn import TurnRequest
 
 CONNECT_TIMEOUT_S = 5.0
@@ -51,7 +51,7 @@ async def open_inference(base_url: str) -> AsyncIterator[Send]:
                 message = "The inference server is out of reach."
                 raise UpstreamError(message, http_status=503, code=UNAVAILABLE) from error
             unread.add(response)
-            return _Answer(response.status_code, dict(response.headers), chunks(response))
+            return _Answer(response.status_code, _answer_headers(response), chunks(response))
 
         try:
             yield send
@@ -63,3 +63,9 @@ async def open_inference(base_url: str) -> AsyncIterator[Send]:
 def _headers(turn: TurnRequest) -> dict[str, str]:
     kept = {name: turn.headers[name] for name in ("authorization", "x-request-id") if name in turn.headers}
     return {**kept, "content-type": "application/json", "accept-encoding": "identity"}
+
+
+def _answer_headers(response: httpx.Response) -> dict[str, str]:
+    headers = dict(response.headers)
+    theirs = headers.pop("x-request-id", None)
+    return headers if theirs is None else {**headers, UPSTREAM_REQUEST_ID: theirs}

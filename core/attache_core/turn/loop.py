@@ -19,8 +19,9 @@ from attache_core.errors import AttacheError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.dialects import CanonicalReader
 from attache_core.events.event import Event
-from attache_core.events.model_events import Finished, ModelEvent
-from attache_core.json_codec import Json
+from attache_core.events.item_assembly import ByteBudget
+from attache_core.events.model_events import Finished, ItemDone, ModelEvent
+from attache_core.json_codec import Json, encode
 from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.registry import (
     McpListing,
@@ -36,6 +37,7 @@ from attache_core.turn.call_budget import CallBudget
 from attache_core.turn.client_stream import ClientStream
 from attache_core.turn.mcp_items import call_begun, call_ended, listing_events
 from attache_core.turn.round_view import HeldItem, RoundView
+from attache_core.turn.silence import with_signs_of_life
 from attache_core.types.ids import new_id
 from attache_core.types.turn import TurnRequest, input_items
 
@@ -50,17 +52,24 @@ class LoopLimits:
 
     Attributes:
         max_rounds: inference rounds of one turn; after the last one the response is `incomplete`.
-        max_round_bytes: what is kept of one round's answer.
+        max_retained_bytes: what is kept of the response, over all rounds; over it the turn fails. It is counted by the
+            text and the items that are kept, so how a server cuts its deltas makes no difference.
         max_calls: gateway-executed calls of one turn; the request's `max_tool_calls` may ask for fewer.
         max_output_bytes: what the results of these calls may take together.
         calls: bounds of the gateway-executed calls of one round.
+        progress_interval_s: seconds of silence after which a streaming client gets a sign of life; 0 for none.
     """
 
     max_rounds: int = 10
-    max_round_bytes: int = 16 * 1024 * 1024
+    max_retained_bytes: int = 8 * 1024 * 1024
     max_calls: int = 128
-    max_output_bytes: int = 8 * 1024 * 1024
+    max_output_bytes: int = 4 * 1024 * 1024
     calls: CallLimits = field(default_factory=CallLimits)
+    progress_interval_s: float = 15.0
+
+
+_Steps = AsyncGenerator[Sequence[Event], None]
+"""The events of a turn; those that are made together come out together, so none that has its number waits unseen."""
 
 
 async def run_tool_loop(
@@ -69,23 +78,24 @@ async def run_tool_loop(
     """Answer one turn.
 
     Yields the canonical events of the whole turn; only the terminal one when the turn is not streamed. A streaming
-    client gets `response.created` before any tool server is contacted.
+    client gets `response.created` before any tool server is contacted, and `response.in_progress` again and again while
+    there is nothing else to tell: a slow tool server, model or tool does not look like a dead gateway. From its first
+    event on a client has its HTTP status, so what fails later is `response.failed`.
 
     Raises:
         ClientError: the tools cannot be used as declared.
         AttacheError: what `below` raises, as long as nothing was yielded.
     """
     turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
-    tools: Sequence[Json] = turn.body.get("tools") or ()
     client = ClientStream(turn)
+    steps = _run_turn(turn, below, mcp, client, limits)
+    if turn.stream and limits.progress_interval_s:
+        steps = with_signs_of_life(steps, interval_s=limits.progress_interval_s, sign=client.progress)
     try:
-        if turn.stream and needs_discovery(tools, mcp):
-            for event in client.start():
-                yield event
-        registry = await build_registry(tools, mcp)
-        async with aclosing(_run_rounds(turn, below, registry, client, limits)) as events:
-            async for event in events:
-                yield event
+        async with aclosing(steps):
+            async for shown in steps:
+                for event in shown:
+                    yield event
     except AttacheError as error:
         if not client.released:
             raise
@@ -93,42 +103,54 @@ async def run_tool_loop(
             yield event
 
 
+async def _run_turn(
+    turn: TurnRequest, below: Below, mcp: McpServers, client: ClientStream, limits: LoopLimits
+) -> _Steps:
+    """All of a turn but its failure; no step is empty, because what the client does not see is silence to it."""
+    tools: Sequence[Json] = turn.body.get("tools") or ()
+    if turn.stream and needs_discovery(tools, mcp):
+        yield client.start()
+    registry = await build_registry(tools, mcp)
+    async with aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
+        async for shown in steps:
+            if shown:
+                yield shown
+
+
 async def _run_rounds(
     turn: TurnRequest, below: Below, registry: ToolRegistry, client: ClientStream, limits: LoopLimits
-) -> AsyncGenerator[Event, None]:
+) -> _Steps:
     """Run rounds until the model is done, the client must act, or the rounds are used up."""
     given = input_items(turn.body)
-    budget = _budget(turn, limits)
-    for shown in client.owe(_unlisted(registry.listings, given)):
-        yield shown
+    retained = ByteBudget(limits.max_retained_bytes, what="What is kept of this response")
+    budget = _budget(turn, limits, retained)
+    yield client.owe(_kept(_unlisted(registry.listings, given), retained))
     for number in range(limits.max_rounds):
         asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
-        round_ = _Round(RoundView(registry.gateway_tools), client, limits.max_round_bytes)
+        round_ = _Round(RoundView(registry.gateway_tools), client, retained)
         async with aclosing(below(asked)) as events:
             async for event in events:
-                for shown in round_.feed(event):
-                    yield shown
-        finished = round_.finish()
+                yield round_.feed(event)
+        yield round_.close()
+        finished = round_.finished
         client.add_usage(finished.usage)
-        async with aclosing(_release_held(round_.view, finished, client, budget, limits.calls)) as events:
-            async for shown in events:
+        async with aclosing(_release_held(round_.view, finished, client, budget, limits.calls)) as steps:
+            async for shown in steps:
                 yield shown
         if finished.status != "completed" or round_.view.client_called or not round_.view.calls:
-            for shown in client.finish(finished):
-                yield shown
+            yield client.finish(finished)
             return
-    for shown in client.finish(Finished("incomplete", incomplete_details={"reason": OUT_OF_ROUNDS})):
-        yield shown
+    yield client.finish(Finished("incomplete", incomplete_details={"reason": OUT_OF_ROUNDS}))
 
 
 class _Round:
     """From one round's canonical events to what of them the client is shown at once."""
 
-    def __init__(self, view: RoundView, client: ClientStream, max_bytes: int) -> None:
+    def __init__(self, view: RoundView, client: ClientStream, retained: ByteBudget) -> None:
         self.view = view
         self._client = client
         self._reader = CanonicalReader()
-        self._accumulator = Accumulator(max_bytes=max_bytes)
+        self._accumulator = Accumulator(budget=retained)
 
     def feed(self, event: Event) -> list[Event]:
         shown: list[Event] = []
@@ -136,9 +158,13 @@ class _Round:
             shown += self._show(self._accumulator.feed(said))
         return shown
 
-    def finish(self) -> Finished:
-        """How the round ended; below always says."""
-        self._show(self._accumulator.close())
+    def close(self) -> list[Event]:
+        """Below has ended. Without a terminal event, which `Below` promises, the round was cut off."""
+        return self._show(self._accumulator.close())
+
+    @property
+    def finished(self) -> Finished:
+        """How the round ended, once it is closed."""
         assert self.view.finished is not None
         return self.view.finished
 
@@ -148,7 +174,7 @@ class _Round:
 
 async def _release_held(
     view: RoundView, finished: Finished, client: ClientStream, budget: CallBudget, limits: CallLimits
-) -> AsyncGenerator[Event, None]:
+) -> _Steps:
     """Show what a round held back, in the model's order, running its gateway calls all at once meanwhile.
 
     The calls of a round that was cut off or failed are neither run nor shown.
@@ -159,25 +185,33 @@ async def _release_held(
         pending = iter(results)
         for held in view.held:
             if isinstance(held, HeldItem):
-                for shown in client.show([held.done] if held.done else []):
-                    yield shown
+                yield client.show([held.done] if held.done else [])
             elif runs:
-                for shown in client.show(call_begun(held)):
-                    yield shown
+                yield client.show(call_begun(held))
                 result = budget.charge(await next(pending))
-                for shown in client.show(call_ended(held, result)):
-                    yield shown
+                yield client.show(call_ended(held, result))
 
 
-def _budget(turn: TurnRequest, limits: LoopLimits) -> CallBudget:
+def _kept(said: list[ModelEvent], retained: ByteBudget) -> list[ModelEvent]:
+    """Events of items that no round's answer holds, counted as kept."""
+    for event in said:
+        if isinstance(event, ItemDone):
+            retained.spend(len(encode(event.item)))
+    return said
+
+
+def _budget(turn: TurnRequest, limits: LoopLimits, retained: ByteBudget) -> CallBudget:
     wanted = turn.body.get("max_tool_calls")
     max_calls = min(limits.max_calls, wanted) if isinstance(wanted, int) else limits.max_calls
-    return CallBudget(max_calls=max_calls, max_output_bytes=limits.max_output_bytes)
+    return CallBudget(max_calls=max_calls, max_output_bytes=limits.max_output_bytes, retained=retained)
 
 
 def _round_turn(turn: TurnRequest, items: Sequence[Json], registry: ToolRegistry, *, first: bool) -> TurnRequest:
     """The turn as the model is to see it in its next round."""
     changes: Json = {}
+    if turn.stream:
+        # The client's stream is padded here; below, that would be work for nothing.
+        changes["stream_options"] = {**(turn.body.get("stream_options") or {}), "include_obfuscation": False}
     if not (first and isinstance(turn.body.get("input"), str)):
         changes["input"] = model_input(items, registry)
     if not registry.function_tools:

@@ -1,9 +1,10 @@
-"""The response of a turn or of a round at its beginning: the one place where it gets its id, its time and its echo."""
+"""The response of a turn or of a round at its beginning: where it gets its id, its time, its echo and its padding."""
 
 from __future__ import annotations
 
 import time
 
+from attache_core.events.obfuscation import Obfuscation, wants_obfuscation
 from attache_core.events.sequencer import Sequencer
 from attache_core.types.ids import item_id, new_id
 from attache_core.types.response import new_response
@@ -13,4 +14,8 @@ from attache_core.types.turn import TurnRequest
 def open_response(turn: TurnRequest) -> Sequencer:
     """A sequencer over a response in progress, under the turn's id where somebody above gave it one."""
     response_id = turn.facts.response_id or new_id("resp")
-    return Sequencer(new_response(turn.body, response_id=response_id, created_at=int(time.time())), make_id=item_id)
+    return Sequencer(
+        new_response(turn.body, response_id=response_id, created_at=int(time.time())),
+        make_id=item_id,
+        obfuscation=Obfuscation() if wants_obfuscation(turn.body) else None,
+    )

@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from attache_core.errors import AttacheError, UpstreamError
+from attache_core.errors import AttacheError, ClientError, UpstreamError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.answer_json import answer_object
-from attache_core.events.dialects import AutoDialect, Dialect
-from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, TIMEOUT
+from attache_core.events.dialects import AutoDialect
+from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, REQUEST_CODES, TIMEOUT
 from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.sse import SseDecoder
+from attache_core.events.text_done import SaidEvent
 from attache_core.json_codec import Json
 from attache_core.turn.model_request import model_request
 from attache_core.turn.open_response import open_response
+from attache_core.turn.patience import PatientBody
 from attache_core.types.turn import TurnRequest
+
+UPSTREAM_REQUEST_ID = "x-upstream-request-id"
+"""The inference server's own `x-request-id`, under a name that leaves ours alone: in what a `Send` answers with, and in
+an error that goes to a client."""
 
 MAX_ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer is read; the rest cannot matter."""
@@ -43,7 +49,17 @@ class InferenceAnswer(Protocol):
 
 
 Send = Callable[[TurnRequest], Awaitable[InferenceAnswer]]
-"""Sends `POST /v1/responses` with the turn's body to an inference server. Raises UpstreamError when it cannot."""
+"""Asks an inference server for an answer to the turn, over the API that it speaks. Raises UpstreamError when it cannot,
+ClientError when that API has no way to ask for it."""
+
+
+class AnswerDialect(Protocol):
+    """What reads one answer of an inference server; a dialect of the Responses API, or the reader of another API."""
+
+    def read_data(self, data: bytes) -> Iterable[SaidEvent]: ...
+    def read_response(self, body: Json) -> Iterable[SaidEvent]: ...
+    def close(self) -> Iterable[SaidEvent]: ...
+    def error(self, status: int, headers: Mapping[str, str], body: bytes) -> AttacheError: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +72,18 @@ class RoundLimits:
         error_body_timeout_s: how long the body of an error may take; what came by then is what counts.
         headers_timeout_s: how long the server may take until its answer begins: with one that does not stream, as long
             as it takes to make it.
+        idle_timeout_s: how long an answer that has begun may be silent.
     """
 
     max_event_bytes: int = 16 * 1024 * 1024
     max_response_bytes: int = 16 * 1024 * 1024
     error_body_timeout_s: float = 5.0
     headers_timeout_s: float = 600.0
+    idle_timeout_s: float = 600.0
 
 
 async def run_round(
-    turn: TurnRequest, send: Send, *, dialect: Dialect | None = None, limits: RoundLimits | None = None
+    turn: TurnRequest, send: Send, *, dialect: AnswerDialect | None = None, limits: RoundLimits | None = None
 ) -> AsyncGenerator[Event, None]:
     """Ask the inference server once; `dialect` is a new reader of what it speaks, by default one that recognises it.
 
@@ -77,39 +95,68 @@ async def run_round(
     """
     limits = limits or RoundLimits()
     reader = _AnswerReader(turn, dialect or AutoDialect(), limits)
-    answer = await _send(model_request(turn), send, limits.headers_timeout_s)
-    if answer.status >= 400:
-        body = await _read_error_body(answer.body, limits.error_body_timeout_s)
-        raise reader.dialect.error(answer.status, answer.headers, body)
-    if answer.headers.get("content-encoding", "identity") != "identity":
-        message = "The inference server sent an answer in a content coding that it was not asked for."
-        raise UpstreamError(message, code=BAD_ANSWER)
-    if answer.headers.get("content-type", "").startswith("text/event-stream"):
-        async for chunk in answer.body:
+    answer = await _ask(model_request(turn), send, reader.dialect.error, limits)
+    body = PatientBody(answer.body, limits.idle_timeout_s)
+    try:
+        if not _is_event_stream(answer.headers, asked=turn.stream):
+            for event in reader.read_whole(await _read_body(body, limits.max_response_bytes)):
+                yield event
+            return
+        async for chunk in body:
             for event in reader.feed(chunk):
                 yield event
             if reader.ended:
                 return
         for event in reader.close():
             yield event
-    else:
-        for event in reader.read_whole(await _read_body(answer.body, limits.max_response_bytes)):
-            yield event
+    finally:
+        body.close()
 
 
-async def _send(asked: TurnRequest, send: Send, timeout_s: float) -> InferenceAnswer:
+_ReadError = Callable[[int, Mapping[str, str], bytes], AttacheError]
+"""What an HTTP error answer says, from its status, headers and body; see `Dialect.error`."""
+
+
+async def _ask(turn: TurnRequest, send: Send, read_error: _ReadError, limits: RoundLimits) -> InferenceAnswer:
+    """An inference server's answer, once it has begun and is one that can be read.
+
+    Raises:
+        AttacheError: what `read_error` makes of a status that is not 2xx.
+        UpstreamError: 504 when it did not begin in time; 502 when it is in a content coding.
+    """
+    answer = await _begin(turn, send, limits.headers_timeout_s)
+    if not 200 <= answer.status < 300:
+        error = read_error(
+            answer.status, answer.headers, await _read_error_body(answer.body, limits.error_body_timeout_s)
+        )
+        if UPSTREAM_REQUEST_ID in answer.headers:
+            error.headers[UPSTREAM_REQUEST_ID] = answer.headers[UPSTREAM_REQUEST_ID]
+        raise error
+    if answer.headers.get("content-encoding", "identity").lower() != "identity":
+        message = "The inference server sent an answer in a content coding that it was not asked for."
+        raise UpstreamError(message, code=BAD_ANSWER)
+    return answer
+
+
+async def _begin(turn: TurnRequest, send: Send, timeout_s: float) -> InferenceAnswer:
     try:
         async with asyncio.timeout(timeout_s):
-            return await send(asked)
+            return await send(turn)
     except TimeoutError as error:
         message = f"The inference server did not begin to answer within {timeout_s:g} s."
         raise UpstreamError(message, http_status=504, code=TIMEOUT) from error
 
 
+def _is_event_stream(headers: Mapping[str, str], *, asked: bool) -> bool:
+    """Whether the body is server-sent events. An answer that does not say is what was asked for."""
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media_type == "text/event-stream" or (asked and not media_type)
+
+
 class _AnswerReader:
     """From an answer's bytes to the round's events. Sans-IO but for the clock of the response's timestamps."""
 
-    def __init__(self, turn: TurnRequest, dialect: Dialect, limits: RoundLimits) -> None:
+    def __init__(self, turn: TurnRequest, dialect: AnswerDialect, limits: RoundLimits) -> None:
         self.dialect = dialect
         self._stream = turn.stream
         self._decoder = SseDecoder(max_line_bytes=limits.max_event_bytes)
@@ -133,7 +180,8 @@ class _AnswerReader:
     def close(self) -> list[Event]:
         """The stream ended: the events that are still owed."""
         self._decoder.close()
-        return self._show(self._accumulator.close())
+        owed = [event for said in self.dialect.close() for event in self._accumulator.feed(said)]
+        return self._show([*owed, *self._accumulator.close()])
 
     def read_whole(self, body: bytes) -> list[Event]:
         """The events of an answer that came in one piece."""
@@ -157,12 +205,14 @@ class _AnswerReader:
 def _failure(finished: Finished) -> AttacheError:
     """A failed round as the HTTP error that says so, for as long as nothing was released to the client."""
     error: Json = finished.error or {}
-    code = error.get("code")
-    status = 429 if code == "rate_limit_exceeded" else 502
-    return UpstreamError(error.get("message") or "The inference server failed.", http_status=status, code=code)
+    code, message = error.get("code"), error.get("message") or "The inference server failed."
+    if code in REQUEST_CODES:
+        return ClientError(message, code=code)
+    return UpstreamError(message, http_status=429 if code == "rate_limit_exceeded" else 502, code=code)
 
 
 async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
+    """A body whole. Raises UpstreamError when it is longer than `limit` bytes."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in body:

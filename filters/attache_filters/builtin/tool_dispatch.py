@@ -22,7 +22,12 @@ class ToolDispatchConfig(FilterConfig):
     """Gateway-executed calls of one turn; of those above it the model is told that they were not run. The request's
     `max_tool_calls` may ask for fewer."""
 
-    max_output_bytes: int = Field(default=8 * 2**20, ge=1024)
+    max_retained_bytes: int = Field(default=8 * 2**20, ge=64 * 1024)
+    """Bytes that are kept of one response, over all its rounds: the text and the items of the model, the lists of tools
+    and the results of calls, and a little for each item. Over it the turn fails. How the inference server cuts its
+    deltas makes no difference."""
+
+    max_output_bytes: int = Field(default=4 * 2**20, ge=1024)
     """Bytes that the results of one turn's calls may have together; the model is told of a result that is left out."""
 
     max_parallel_calls: int = Field(default=5, ge=1, le=64)
@@ -30,6 +35,12 @@ class ToolDispatchConfig(FilterConfig):
 
     call_timeout_s: float = Field(default=60.0, gt=0, le=3600)
     """Seconds that one call may take, from the moment it begins; then it is cancelled, and the model is told."""
+
+    progress_interval_s: float = Field(default=15.0, ge=0, le=3600)
+    """Seconds without an event after which a streaming client gets `response.in_progress`, and again after as many: it
+    counts as life with clients that ignore comments. 0 turns it off. Where the model has said nothing yet, the first
+    one begins the response with HTTP status 200. From then on a failure is `response.failed`, which SDKs do not retry
+    as they do a 429 or a 503: set it longer than an inference server takes to refuse a request."""
 
 
 class ToolDispatch(TurnFilter[ToolDispatchConfig]):
@@ -46,6 +57,8 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
             max_calls=config.max_calls,
             max_output_bytes=config.max_output_bytes,
             calls=calls,
+            max_retained_bytes=config.max_retained_bytes,
+            progress_interval_s=config.progress_interval_s,
         )
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:

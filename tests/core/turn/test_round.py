@@ -140,6 +140,89 @@ async def test_http_error_of_the_server_keeps_its_status_and_retry_after(stream:
     assert (error.http_status, error.code, error.headers.get("retry-after")) == (429, "rate_limit_exceeded", "3")
 
 
+COMPLETED = {"type": "response.completed", "response": ANSWER}
+CREATED = {"type": "response.created", "response": {**ANSWER, "output": [], "status": "in_progress"}}
+FRAME = b"event: response.completed\ndata: " + encode(COMPLETED) + b"\n\n"
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "Text/Event-Stream ; charset=utf-8", "", None])
+async def test_stream_with_any_spelling_of_its_content_type_or_none_is_a_stream(content_type: str | None) -> None:
+    headers = {} if content_type is None else {"content-type": content_type}
+    events = await events_of(turn(stream=True), Answer(headers=headers, chunks=(FRAME,)))
+    check_stream(events)
+
+
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "APPLICATION/JSON", "", None])
+async def test_plain_answer_with_any_spelling_of_its_content_type_or_none_is_an_answer(
+    content_type: str | None,
+) -> None:
+    headers = {} if content_type is None else {"content-type": content_type}
+    (event,) = await events_of(turn(), Answer(headers=headers, chunks=(encode(ANSWER),)))
+    assert event.type == "response.completed"
+
+
+async def test_stream_for_a_client_that_did_not_ask_for_one_is_its_terminal_event() -> None:
+    (event,) = await events_of(turn(), streaming(CREATED, COMPLETED))
+    assert event.type == "response.completed"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", FRAME),
+        ("text/html", b"<html>secret</html>"),
+        ("text/plain", b"secret"),
+        ("text/event-stream", b"<html>secret</html>"),
+        ("text/event-stream", encode(ANSWER)),
+        ("application/json", encode(ANSWER)[:-1]),
+        ("text/event-stream", FRAME[:-9]),
+        ("", b""),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_garbage_with_status_200_is_502_and_not_repeated(content_type: str, body: bytes, stream: bool) -> None:
+    with pytest.raises(UpstreamError) as failed:
+        await events_of(turn(stream=stream), Answer(headers={"content-type": content_type}, chunks=(body,)))
+    assert (failed.value.http_status, "secret" in failed.value.message) == (502, False)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "zstd", "deflate"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_compressed_answer_is_502_for_nobody_asked_for_one(coding: str, stream: bool) -> None:
+    headers = {"content-type": "text/event-stream", "content-encoding": coding}
+    with pytest.raises(UpstreamError, match="content coding") as failed:
+        await events_of(turn(stream=stream), Answer(headers=headers, chunks=(FRAME,)))
+    assert failed.value.http_status == 502
+
+
+async def test_content_coding_identity_is_none() -> None:
+    headers = {"content-type": "application/json", "content-encoding": "Identity"}
+    assert len(await events_of(turn(), Answer(headers=headers, chunks=(encode(ANSWER),)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("rate_limit_exceeded", 429), ("server_error", 502), ("context_length_exceeded", 400)]
+)
+@pytest.mark.parametrize("form", ["error", "failed", "bare"])
+async def test_failure_as_the_first_event_of_a_200_is_a_real_status(code: str, status: int, form: str) -> None:
+    error = {"code": code, "message": "no"}
+    payloads = {
+        "error": {"type": "error", "error": error},
+        "failed": {"type": "response.failed", "response": {"status": "failed", "error": error}},
+        "bare": {"error": error},
+    }
+    with pytest.raises(AttacheError) as failed:
+        await events_of(turn(stream=True), streaming(payloads[form]))
+    assert (failed.value.http_status, failed.value.code, failed.value.message) == (status, code, "no")
+
+
+@pytest.mark.parametrize("after", [COMPLETED, {"type": "error", "error": {}}, {"x": 1}, [1]], ids=str)
+async def test_what_follows_the_terminal_event_is_not_read(after: Any) -> None:
+    assert [event.type for event in await events_of(turn(stream=True), streaming(CREATED, COMPLETED, after))] == [
+        event.type for event in await events_of(turn(stream=True), streaming(CREATED, COMPLETED))
+    ]
+
+
 async def test_answer_over_the_limit_is_502() -> None:
     with pytest.raises(UpstreamError, match="larger than 64 bytes"):
         await events_of(turn(), Answer(chunks=(encode(ANSWER),)), limits=RoundLimits(max_response_bytes=64))
@@ -154,3 +237,48 @@ async def test_answer_that_does_not_begin_in_time_is_504() -> None:
         async for _ in run_round(turn(), never, limits=RoundLimits(headers_timeout_s=0.01)):
             pass
     assert (failed.value.http_status, failed.value.code) == (504, "upstream_timeout")
+
+
+async def silent_after(chunk: bytes) -> AsyncIterator[bytes]:
+    yield chunk
+    await asyncio.Event().wait()
+
+
+@dataclass
+class Silent:
+    """An answer that begins and falls silent."""
+
+    said: bytes
+    content_type: str
+    status: int = 200
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"content-type": self.content_type}
+
+    @property
+    def body(self) -> AsyncIterator[bytes]:
+        return silent_after(self.said)
+
+
+async def run_silent(answer: Silent, *, stream: bool) -> list[Event]:
+    async def send(turn: TurnRequest) -> Silent:
+        return answer
+
+    limits = RoundLimits(idle_timeout_s=0.02)
+    return [event async for event in run_round(turn(stream=stream), send, limits=limits)]
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_answer_that_falls_silent_before_its_first_event_is_504(content_type: str, stream: bool) -> None:
+    with pytest.raises(UpstreamError) as failed:
+        await run_silent(Silent(b'{"id": ', content_type), stream=stream)
+    assert (failed.value.http_status, failed.value.code) == (504, "upstream_timeout")
+
+
+async def test_request_id_of_the_server_goes_along_with_its_error() -> None:
+    headers = {"content-type": "application/json", "x-upstream-request-id": "req_theirs"}
+    with pytest.raises(AttacheError) as failed:
+        await events_of(turn(), Answer(400, headers, (b'{"error": {"message": "No."}}',)))
+    assert failed.value.headers == {"x-upstream-request-id": "req_theirs"}

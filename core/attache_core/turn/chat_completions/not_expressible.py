@@ -1,0 +1,15 @@
+"""The error of a request for something that the Chat Completions API has no way to ask for."""
+
+from __future__ import annotations
+
+from attache_core.errors import ClientError
+
+
+def not_expressible(what: str, param: str, advice: str = "") -> ClientError:
+    """400: `what` (a noun phrase, capitalised) has no counterpart; `advice` is a sentence that says what has.
+
+    Of something in the input, `param` is `input` and no more: what is sent is the whole conversation, in which an item
+    may have another place than the client gave it.
+    """
+    message = f"{what} cannot be sent to this model: its server speaks the Chat Completions API. {advice}"
+    return ClientError(message.rstrip(), param=param, code="unsupported_value")
