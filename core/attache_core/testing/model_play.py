@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final, Literal
 
 from attache_core.json_codec import Json, encode
 from attache_core.testing.model_script import (
@@ -23,12 +24,18 @@ from attache_core.testing.model_script import (
     Said,
     final_response,
     http_error,
-    sse_event,
 )
 from attache_core.testing.model_wire import wire_for
+from attache_core.testing.model_wire.chat_completions import ChatCompletionsWire
+from attache_core.testing.model_wire.wire import Wire
 
 JSON_TYPE = "application/json"
 SSE_TYPE = "text/event-stream; charset=utf-8"
+CHAT_COMPLETIONS: Final = "chat_completions"
+
+Spoken = Dialect | Literal["chat_completions"]
+"""A dialect of the Responses API, or the other API."""
+
 LAST_CHUNK = b"0\r\n\r\n"
 
 
@@ -64,9 +71,10 @@ class _Body:
     chunked: bool
 
 
-def steps_of(reply: Reply, request: Json, dialect: Dialect) -> list[Step]:
-    """How `reply` is played to a create request, by a server of `dialect` unless the reply has its own."""
-    spoken = reply.dialect or dialect
+def steps_of(reply: Reply, request: Json, dialect: Spoken) -> list[Step]:
+    """How `reply` is played to a create request, by a server of `dialect` unless the reply has its own; or, where that
+    is the Chat Completions API, to a chat request."""
+    spoken = dialect if dialect == CHAT_COMPLETIONS else reply.dialect or dialect
     try:
         body = _body(reply, request, spoken)
     except ValueError as error:
@@ -81,19 +89,23 @@ def json_steps(status: int, body: object) -> list[Step]:
     return [_head(status, (("content-type", JSON_TYPE), ("content-length", str(len(payload))))) + payload]
 
 
-def error_steps(dialect: Dialect, status: int, message: str, param: str | None = None) -> list[Step]:
+def error_steps(dialect: Spoken, status: int, message: str, param: str | None = None) -> list[Step]:
     """An HTTP error in the dialect's own shape."""
-    return json_steps(status, wire_for(dialect, {}, Said()).error_body(status, message, param=param))
+    return json_steps(status, _wire(dialect, {}, Said()).error_body(status, message, param=param))
 
 
-def _body(reply: Reply, request: Json, dialect: Dialect) -> _Body:
+def _wire(spoken: Spoken, request: Json, said: Said) -> Wire | ChatCompletionsWire:
+    return ChatCompletionsWire(request, said) if spoken == CHAT_COMPLETIONS else wire_for(spoken, request, said)
+
+
+def _body(reply: Reply, request: Json, dialect: Spoken) -> _Body:
     stream = request.get("stream") is True
     content_type = SSE_TYPE if stream else JSON_TYPE
     match reply.content:
         case Said() as said:
             return _said(said, request, dialect, stream=stream)
         case HttpError(status, message, body, headers):
-            given = wire_for(dialect, {}, Said()).error_body(status, message) if body is None else body
+            given = _wire(dialect, {}, Said()).error_body(status, message) if body is None else body
             return _whole(status, given if isinstance(given, bytes) else encode(given), headers)
         case Recorded(status, events, body):
             return _recorded(status, events, body, stream=stream)
@@ -103,10 +115,10 @@ def _body(reply: Reply, request: Json, dialect: Dialect) -> _Body:
             return _Body(status, typed, chunks, chunked="content-length" not in named)
 
 
-def _said(said: Said, request: Json, dialect: Dialect, *, stream: bool) -> _Body:
-    wire = wire_for(dialect, request, said)
+def _said(said: Said, request: Json, dialect: Spoken, *, stream: bool) -> _Body:
+    wire = _wire(dialect, request, said)
     if stream:
-        return _events(200, tuple(sse_event(payload) for payload in wire.events()))
+        return _events(200, tuple(wire.frames()))
     if failure := said.failure:
         return _whole(failure.http_status, encode(wire.error_body(failure.http_status, failure.message, failure.code)))
     return _whole(200, encode(wire.response()))

@@ -9,24 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from attache_core.json_codec import Json
+from attache_core.testing.model_chat_rules import as_create_request
 from attache_core.testing.model_http import ReceivedRequest
+from attache_core.testing.model_refusal import Refusal
 from attache_core.testing.model_script import Reply, call, function_calls, text
 
 INPUT_ITEM_TYPES = frozenset({"message", "reasoning", "function_call", "function_call_output"})
 CONTENT_PART_TYPES = frozenset({"input_text", "input_image", "input_file", "output_text", "refusal", "reasoning_text"})
 STATEFUL_FIELDS = ("previous_response_id", "conversation")
 DEFAULT_CITY = "Paris"
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a request is answered 400, and the path of the field at fault."""
-
-    message: str
-    param: str
 
 
 def refusal_of(body: Json) -> Refusal | None:
@@ -41,15 +34,16 @@ def refusal_of(body: Json) -> Refusal | None:
 
 def default_answer(request: ReceivedRequest) -> Reply:
     """The demo's model: asks for the weather with a tool, quotes what a tool said, else counts what it was given."""
-    items = _items(request.body)
+    body = request.body if "input" in request.body else as_create_request(request.body)
+    items = _items(body)
     if outputs := _trailing_outputs(items):
         return text("The tool says: " + " ".join(outputs))
     asked = _last_user_text(items)
-    weather = _weather_tool(request.body)
+    weather = _weather_tool(body)
     if weather is not None and "weather" in asked.lower():
         return function_calls(call(weather["name"], {_first_parameter(weather): _city(asked)}))
     count = "1 input item" if len(items) == 1 else f"{len(items)} input items"
-    return text(f"This is {request.body.get('model', 'the model')}. I was given {count}.")
+    return text(f"This is {body.get('model', 'the model')}. I was given {count}.")
 
 
 def _items(body: Json) -> list[Json]:

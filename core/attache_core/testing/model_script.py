@@ -23,8 +23,9 @@ import yaml
 
 from attache_core.json_codec import Json, decode, encode
 
-Dialect = Literal["vllm", "vllm_harmony", "openai", "llama_cpp"]
-"""Whose wire format: vLLM with a chat template, vLLM with gpt-oss, OpenAI itself, llama.cpp."""
+Dialect = Literal["vllm", "vllm_harmony", "vllm_direct", "openai", "llama_cpp", "sglang", "sglang_harmony"]
+"""Whose wire format: vLLM with a chat template, vLLM with gpt-oss, vLLM behind its other front end, OpenAI itself,
+llama.cpp, SGLang with a chat template, SGLang with gpt-oss."""
 
 SOME_TEXT = "The quick brown fox jumps over the lazy dog."
 """What the model says when a script cares only for how the answer ends: nine deltas."""

@@ -1,9 +1,9 @@
 """A scripted, stateless inference server: for the demo, for tests, for benchmarks.
 
-It speaks `POST /v1/responses` (JSON and server-sent events) in the dialect of a real server, `GET /v1/models` and
-`GET /health`; everything else is 404. What the model says comes from a script (`model_script`), or, without one, from a
-few rules that suit the demo. It remembers what it was sent and notices clients that leave, and refuses what a stateless
-server must refuse (`model_rules`).
+It speaks `POST /v1/responses` (JSON and server-sent events) in the dialect of a real server, the same answers as
+`POST /v1/chat/completions`, `GET /v1/models` and `GET /health`; everything else is 404. What the model says comes from
+a script (`model_script`), or, without one, from a few rules that suit the demo. It remembers what it was sent and
+notices clients that leave, and refuses what a stateless server must refuse (`model_rules`, `model_chat_rules`).
 
     async with running_model_server([text("Hello.")]) as server:
         ...
@@ -25,8 +25,9 @@ from typing import get_args
 import uvloop
 
 from attache_core.testing.model_bench import bench_steps
+from attache_core.testing.model_chat_rules import chat_refusal_of
 from attache_core.testing.model_http import Connection, ReceivedRequest, Service
-from attache_core.testing.model_play import Step, error_steps, json_steps, steps_of
+from attache_core.testing.model_play import CHAT_COMPLETIONS, Spoken, Step, error_steps, json_steps, steps_of
 from attache_core.testing.model_rules import default_answer, refusal_of
 from attache_core.testing.model_script import Dialect, Reply
 from attache_core.testing.model_wire.wire import DEFAULT_MODEL
@@ -48,9 +49,9 @@ class ModelServer(Service):
 
     Attributes:
         url: such as `http://127.0.0.1:40001`, without `/v1`.
-        requests: what `POST /v1/responses` got, in order, refused requests included.
+        requests: what `POST /v1/responses` and `POST /v1/chat/completions` got, in order, refused requests included.
         other_requests: what every other path got, but for `GET /health`.
-        request_count: how many came to `POST /v1/responses`, remembered or not.
+        request_count: how many came to these two, remembered or not.
         open_streams: answers under way that wait for something: a script's pace, an event, the client.
         cancelled: how many of them a client did not wait for.
     """
@@ -84,7 +85,7 @@ class ModelServer(Service):
         self.released.set()
 
     async def wait_for_requests(self, count: int, *, timeout_s: float = WAIT_S) -> None:
-        """Return once `count` requests have come to `POST /v1/responses` since the start."""
+        """Return once `count` requests for an answer have come since the start."""
         await self._until(lambda: self.request_count >= count, timeout_s)
 
     async def wait_for_disconnect(self, count: int = 1, *, timeout_s: float = WAIT_S) -> None:
@@ -98,7 +99,9 @@ class ModelServer(Service):
     def respond(self, request: ReceivedRequest) -> Sequence[Step]:
         path = request.path.partition("?")[0]
         if (request.method, path) == ("POST", "/v1/responses"):
-            return self._infer(request)
+            return self._infer(request, self._dialect)
+        if (request.method, path) == ("POST", "/v1/chat/completions"):
+            return self._infer(request, CHAT_COMPLETIONS)
         if (request.method, path) == ("GET", "/health"):
             return json_steps(200, {"status": "ok"})
         if len(self.other_requests) < self._max_remembered:
@@ -125,30 +128,31 @@ class ModelServer(Service):
             connection.abort()
         await self._until(lambda: not self._connections, WAIT_S)
 
-    def _infer(self, request: ReceivedRequest) -> Sequence[Step]:
+    def _infer(self, request: ReceivedRequest, spoken: Spoken) -> Sequence[Step]:
         self.request_count += 1
         if len(self.requests) < self._max_remembered:
             self.requests.append(request)
         self._changed()
-        if self._bench and (canned := bench_steps(request.body)):
+        chat = spoken == CHAT_COMPLETIONS
+        if self._bench and not chat and (canned := bench_steps(request.body)):
             return canned
-        if refusal := refusal_of(request.body):
-            return error_steps(self._dialect, 400, refusal.message, refusal.param)
-        return self._scripted(request)
+        if refusal := (chat_refusal_of if chat else refusal_of)(request.body):
+            return error_steps(spoken, 400, refusal.message, refusal.param)
+        return self._scripted(request, spoken)
 
-    def _scripted(self, request: ReceivedRequest) -> Sequence[Step]:
+    def _scripted(self, request: ReceivedRequest, spoken: Spoken) -> Sequence[Step]:
         place = self._answered
         self._answered += 1
         if not callable(self._answer):
             if place >= len(self._answer):
                 message = f"The script has {len(self._answer)} replies; this is request {place + 1}."
-                return error_steps(self._dialect, 500, message)
-            return steps_of(self._answer[place], request.body, self._dialect)
+                return error_steps(spoken, 500, message)
+            return steps_of(self._answer[place], request.body, spoken)
         try:
             reply = self._answer(request)
         except Exception as error:  # noqa: BLE001 - the script is its author's code: say what it did, and go on
-            return error_steps(self._dialect, 500, f"The script failed: {error!r}")
-        return steps_of(reply, request.body, self._dialect)
+            return error_steps(spoken, 500, f"The script failed: {error!r}")
+        return steps_of(reply, request.body, spoken)
 
     def _changed(self) -> None:
         for waiter in self._waiters:

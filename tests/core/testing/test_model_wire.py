@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -25,6 +25,7 @@ from attache_core.testing.model_script import (
     says,
     stream_error,
     text,
+    thinks,
 )
 from attache_core.testing.model_wire import wire_for
 
@@ -37,12 +38,17 @@ STREAMED: list[tuple[Dialect, str]] = [
     ("vllm_harmony", "function_tools_multi_turn/responses_tool_calls_3turn_streaming.yaml"),
     ("openai", "text/resp-single-gpt-4o-streaming.yaml"),
     ("llama_cpp", "llama_cpp/text-gemma3-270m-streaming.yaml"),
+    ("vllm_direct", "namespace_tools/codex-direct-vllm-http-flat-namespace-tool-Qwen-Qwen3.6-35B-A3B-streaming.yaml"),
+    ("sglang", "sglang/sglang-tool-call-auto-Qwen-Qwen3-8B-streaming.yaml"),
+    ("sglang", "sglang/sglang-stateful-Qwen-Qwen3-8B-streaming.yaml"),
 ]
 PLAIN: list[tuple[Dialect, str]] = [
     ("vllm", "reasoning/reasoning-single-Qwen-Qwen3-30B-A3B-FP8-nonstreaming.yaml"),
     ("llama_cpp", "llama_cpp/text-gemma3-270m-nonstreaming.yaml"),
 ]
-DIALECTS: tuple[Dialect, ...] = ("vllm", "vllm_harmony", "openai", "llama_cpp")
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+STREAM_ALL = tuple(dialect for dialect in DIALECTS if dialect != "sglang_harmony")
+"""Those that stream every item; SGLang with gpt-oss streams no calls."""
 
 
 def recorded_turn(name: str) -> tuple[Json, Json]:
@@ -53,7 +59,8 @@ def recorded_turn(name: str) -> tuple[Json, Json]:
 
 
 def recorded_events(response: Json) -> list[Json]:
-    return [decode(line[6:]) for line in response["sse"] if line.startswith("data: ")]
+    lines = (line for line in response["sse"] if line.startswith("data: ") and "[DONE]" not in line)
+    return [decode(line[6:]) for line in lines]
 
 
 def same_items(output: list[Json]) -> Said:
@@ -166,6 +173,24 @@ def test_openai_incomplete_ends_with_incomplete_event() -> None:
     assert last["response"]["incomplete_details"] == {"reason": "content_filter"}
 
 
+def test_direct_vllm_begins_arguments_with_an_empty_object_and_ends_its_stream_with_a_mark() -> None:
+    wire = wire_for("vllm_direct", {"input": "x"}, _said(function_calls(call("f", {"a": 1}))))
+    deltas = [event["delta"] for event in wire.events() if "arguments.delta" in event["type"]]
+    assert deltas == ["{}", '{"a": 1}']
+    assert wire.frames()[-1].endswith(b"\n\ndata: [DONE]\n\n")
+
+
+def test_sglang_with_gpt_oss_has_one_id_and_no_streamed_calls() -> None:
+    said = _said(says(thinks("Hm."), "Hello.", call("f", {"a": 1})))
+    events = wire_for("sglang_harmony", {"input": "x"}, said).events()
+    assert len({event["item_id"] for event in events if "item_id" in event}) == 1
+    items = [event for event in events if "output_item" in event["type"]]
+    assert [(event["item"]["type"], event["output_index"]) for event in items] == [
+        ("reasoning", 1), ("reasoning", 2), ("message", 2), ("message", 3),
+    ]  # fmt: skip
+    assert [item["type"] for item in events[-1]["response"]["output"]] == ["reasoning", "message", "function_call"]
+
+
 def test_llama_cpp_incomplete_raises_value_error() -> None:
     with pytest.raises(ValueError, match="no way to say"):
         wire_for("llama_cpp", {"input": "x"}, _said(incomplete()))
@@ -206,7 +231,7 @@ items = st.one_of(
 
 
 @settings(max_examples=50)
-@given(said=st.lists(items, max_size=4).map(lambda given: Said(tuple(given))), dialect=st.sampled_from(DIALECTS))
+@given(said=st.lists(items, max_size=4).map(lambda given: Said(tuple(given))), dialect=st.sampled_from(STREAM_ALL))
 def test_any_items_are_the_same_streamed_and_plain(said: Said, dialect: Dialect) -> None:
     wire = wire_for(dialect, {"input": "x"}, said)
     events = wire.events()

@@ -1,4 +1,4 @@
-"""How four inference servers write the same answer, one module for each family; sources are their recordings."""
+"""How inference servers write the same answer, one module for each family; sources are their recordings."""
 
 from __future__ import annotations
 

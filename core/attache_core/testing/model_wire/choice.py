@@ -6,14 +6,19 @@ from attache_core.json_codec import Json
 from attache_core.testing.model_script import Dialect, Said
 from attache_core.testing.model_wire.llama_cpp import LlamaCppWire
 from attache_core.testing.model_wire.openai import OpenAiWire
+from attache_core.testing.model_wire.sglang import SglangHarmonyWire, SglangWire
 from attache_core.testing.model_wire.vllm import HarmonyWire, VllmWire
+from attache_core.testing.model_wire.vllm_direct import DirectVllmWire
 from attache_core.testing.model_wire.wire import Wire
 
 _WIRES: dict[Dialect, type[Wire]] = {
     "vllm": VllmWire,
     "vllm_harmony": HarmonyWire,
+    "vllm_direct": DirectVllmWire,
     "openai": OpenAiWire,
     "llama_cpp": LlamaCppWire,
+    "sglang": SglangWire,
+    "sglang_harmony": SglangHarmonyWire,
 }
 
 

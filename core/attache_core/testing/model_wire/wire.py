@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from attache_core.json_codec import Json, encode
-from attache_core.testing.model_script import Failure, FunctionCall, Item, Message, Reasoning, Said
+from attache_core.testing.model_script import Failure, FunctionCall, Item, Message, Reasoning, Said, sse_event
 
 DEFAULT_MODEL = "attache-demo"
 
@@ -34,6 +34,10 @@ class Wire(ABC):
     def events(self) -> list[Json]:
         """The payloads of the whole stream, in order."""
         return list(self._told())
+
+    def frames(self) -> list[bytes]:
+        """The same as bytes."""
+        return [sse_event(payload) for payload in self.events()]
 
     def error_body(self, status: int, message: str, code: str | None = None, param: str | None = None) -> Json:
         """The body of an HTTP error, in OpenAI's shape unless the server has its own."""
