@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
+from attache_core.events.dialects import DialectName
 from attache_filters.sdk import (
     Below,
     Event,
@@ -47,7 +48,30 @@ class GuardFilter(TurnFilter[GuardConfig]):
         return below(turn)
 
 
-class AskingFilter(InferenceFilter[FilterConfig]):
+class ChatConfig(FilterConfig):
+    headers_timeout_s: float = 600
+    idle_timeout_s: float = 600
+
+
+class AskingConfig(ChatConfig):
+    dialect: DialectName = "auto"
+
+
+class AskingFilter(InferenceFilter[AskingConfig]):
+    config_type = AskingConfig
+
+    def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
+        raise NotImplementedError
+
+
+class ChatFilter(InferenceFilter[ChatConfig]):
+    config_type = ChatConfig
+
+    def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
+        raise NotImplementedError
+
+
+class TheirsFilter(InferenceFilter[FilterConfig]):
     def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
         raise NotImplementedError
 
@@ -63,6 +87,8 @@ FILTERS: Mapping[str, FilterClass] = {
     "rehydrate": PassingFilter,
     "tool_dispatch": LoopingFilter,
     "upstream_round": AskingFilter,
+    "chat_completions": ChatFilter,
+    "theirs": TheirsFilter,
     "resources": ResourcesFilter,
     "guard": GuardFilter,
 }

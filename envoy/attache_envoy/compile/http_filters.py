@@ -1,8 +1,8 @@
-"""The HTTP filter chain of a listener, and the headers that are ours alone.
+"""The HTTP filter chain of a listener, and the headers that are ours, or Envoy's, alone.
 
-What begins with `x-attache-` is never taken from a client (`forged_headers`, before the route is chosen), never shown
-to an inference server (the last filter before the router), and never sent to a client (the first filter, which is the
-last to see a response).
+What begins with `x-attache-` or `x-envoy-` is never taken from a client (`forged_headers`, before the route is chosen:
+Envoy obeys some of them) and never sent to one (the first filter, which is the last to see a response), whoever wrote
+it. What begins with `x-attache-` is never shown to an inference server (the last filter before the router).
 """
 
 from __future__ import annotations
@@ -28,9 +28,16 @@ from attache_envoy.compile.messages import extension, packed
 from attache_envoy.compile.plan import Element, PlannedChain, PlannedForeign, PlannedNative, PlannedSegment
 from attache_filters.extproc.headers import INTERNAL_PREFIX
 
-_REMOVE_INTERNAL = HeaderMutation(
-    remove_on_match=HeaderMutationRemoveOnMatch(key_matcher=StringMatcher(prefix=INTERNAL_PREFIX, ignore_case=True))
-)
+_ENVOY_PREFIX = "x-envoy-"
+
+
+def _without(prefix: str) -> HeaderMutation:
+    matcher = StringMatcher(prefix=prefix, ignore_case=True)
+    return HeaderMutation(remove_on_match=HeaderMutationRemoveOnMatch(key_matcher=matcher))
+
+
+_REMOVE_OURS = [_without(INTERNAL_PREFIX)]
+_REMOVE_INTERNAL = [*_REMOVE_OURS, _without(_ENVOY_PREFIX)]
 
 
 def filter_name(element: Element) -> str:
@@ -52,7 +59,7 @@ def http_filters(chains: Iterable[PlannedChain]) -> list[HttpFilter]:
     elements = [element for chain in chains for element in chain.elements]
     return [
         _named(
-            "attache.clean_response", HeaderMutationFilter(mutations=Mutations(response_mutations=[_REMOVE_INTERNAL]))
+            "attache.clean_response", HeaderMutationFilter(mutations=Mutations(response_mutations=_REMOVE_INTERNAL))
         ),
         *(_element_filter(element) for element in elements),
         _named("attache.clean_request", _clean_request()),
@@ -73,13 +80,13 @@ def native_configs(chains: Iterable[PlannedChain]) -> Mapping[str, Json]:
 def forged_headers() -> TypedExtensionConfig:
     """Removes what a client has no business to send, before anything looks at the request."""
     return extension(
-        "envoy.http.early_header_mutation.header_mutation", EarlyHeaderMutation(mutations=[_REMOVE_INTERNAL])
+        "envoy.http.early_header_mutation.header_mutation", EarlyHeaderMutation(mutations=_REMOVE_INTERNAL)
     )
 
 
 def _clean_request() -> HeaderMutationFilter:
     return HeaderMutationFilter(
-        mutations=Mutations(request_mutations=[_REMOVE_INTERNAL], response_mutations=[_REMOVE_INTERNAL])
+        mutations=Mutations(request_mutations=_REMOVE_OURS, response_mutations=_REMOVE_INTERNAL)
     )
 
 

@@ -56,7 +56,6 @@ def loop_listener(gateway: Gateway, segment: PlannedSegment, below: PlannedChain
     manager = _connection_manager(gateway, name, [below], loop_routes(gateway, segment.name, below))
     manager.use_remote_address = False
     manager.skip_xff_append = True
-    manager.preserve_external_request_id = True
     # Our workers read what they are sent: the end of an answer that broke off must not be kept from them.
     manager.delayed_close_timeout = NO_LIMIT
     address = unix_address(sockets.loop(segment.name), mode=OWNER_ONLY)
@@ -79,6 +78,8 @@ def _connection_manager(
         request_headers_timeout=seconds(gateway.timeouts.request_headers_s),
         max_request_headers_kb=gateway.limits.max_header_kib,
         generate_request_id=True,
+        # A client that names its request finds it by that name, wherever it connects from.
+        preserve_external_request_id=True,
         always_set_request_id_in_response=True,
         normalize_path=True,
         merge_slashes=True,

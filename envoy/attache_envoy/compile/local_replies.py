@@ -30,7 +30,7 @@ from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager.v
 
 from attache_core.errors import AttacheError, ClientError, UpstreamError, error_body, internal_error
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVERLOADED, TIMEOUT, UNAVAILABLE
-from attache_envoy.compile.messages import json_text, packed, text
+from attache_envoy.compile.messages import header, json_text, packed, text
 
 _OUT_OF_REACH = UpstreamError("The inference server is out of reach.", http_status=503, code=UNAVAILABLE)
 _BROKE_OFF = UpstreamError("The inference server broke off its answer.", code=BROKE_OFF)
@@ -52,6 +52,7 @@ _BY_FLAG: tuple[tuple[str, AttacheError], ...] = (
 _BY_STATUS: tuple[tuple[int, AttacheError], ...] = (
     (408, ClientError("The request did not arrive in time.", http_status=408, code="request_timeout")),
     (413, ClientError("The request is too large.", http_status=413, code="request_too_large")),
+    (426, ClientError("HTTP/1.1 or later is needed.", http_status=426, code="upgrade_required")),
     (431, ClientError("The request's headers are too large.", http_status=431, code="headers_too_large")),
     (503, AttacheError("The gateway cannot take this request now.", http_status=503, code="unavailable")),
     (504, AttacheError("Nothing was heard for too long.", http_status=504, code="timeout")),
@@ -82,6 +83,8 @@ def _mapper(which: AccessLogFilter, error: AttacheError, status: int | None = No
         filter=AccessLogFilter(and_filter=AndFilter(filters=[which, _envoys_own()])),
         status_code=status,
         body=json_text(error_body(error)),
+        # An exchange that failed before its request was read has no id yet; Envoy overwrites ours with the one it has.
+        headers_to_add=[header("x-request-id", "%UNIQUE_ID%")],
         body_format_override=SubstitutionFormatString(
             text_format_source=text("%LOCAL_REPLY_BODY%"), content_type="application/json"
         ),

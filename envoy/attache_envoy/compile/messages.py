@@ -10,6 +10,9 @@ import betterproto2
 from envoy_data_plane.envoy.config.core.v3 import (
     Address,
     DataSource,
+    HeaderValue,
+    HeaderValueOption,
+    HeaderValueOptionHeaderAppendAction,
     Pipe,
     SocketAddress,
     TypedExtensionConfig,
@@ -105,6 +108,12 @@ def unix_address(path: Path, *, mode: int = 0) -> Address:
 def tcp_address(host: str, port: int) -> Address:
     """An IP address, or a host name where the cluster resolves names."""
     return Address(socket_address=SocketAddress(address=host, port_value=port))
+
+
+def header(name: str, value: str) -> HeaderValueOption:
+    """A header in place of any that there is; `value` may hold Envoy's `%COMMAND%`s. None is set where it is empty."""
+    overwrite = HeaderValueOptionHeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD
+    return HeaderValueOption(header=HeaderValue(key=name, value=value), append_action=overwrite)
 
 
 def text(value: str) -> DataSource:

@@ -2,17 +2,20 @@
 
 Knows entries and filter classes; is unaware of Envoy's configuration. Invariants: the hosted filters of a chain's
 segments, joined, are the chain's hosted filters in order; names are unique in the gateway; only chains that a route
-leads to are planned.
+leads to are planned. A chain with a loop listener is planned once for each inference server that its routes lead to:
+the listener must know where its rounds go, and the filter that asks a server is set up for it. The first of these
+plans has the chain's name, a further one `{chain}@{upstream}`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attache_core.json_codec import Json
-from attache_envoy.gateway.entries import Entry, ExtProcEntry, FilterEntry, ForeignService, NativeEntry
-from attache_envoy.gateway.model import Gateway, Placement
+from attache_envoy.compile.asking import entry_for
+from attache_envoy.gateway.entries import Entry, ExtProcEntry, FilterEntry, ForeignService, NativeEntry, flatten
+from attache_envoy.gateway.model import Gateway, Placement, Route
 from attache_filters.sdk.filter import FilterConfig, InferenceFilter
 from attache_filters.sdk.registry import FilterClass, load_filters
 
@@ -69,10 +72,19 @@ Element = PlannedSegment | PlannedNative | PlannedForeign
 
 @dataclass(frozen=True, slots=True)
 class PlannedChain:
-    """A chain as Envoy sees it, outermost first."""
+    """A chain as Envoy sees it, outermost first.
+
+    Attributes:
+        name: the chain's in the gateway file, or `{chain}@{upstream}`.
+        elements: one for each HTTP filter.
+        source: the chain's name in the gateway file.
+        upstreams: the names of the upstreams that it leads to; several only where it has no loop listener.
+    """
 
     name: str
     elements: tuple[Element, ...]
+    source: str
+    upstreams: tuple[str, ...]
 
     @property
     def ext_proc_filters(self) -> int:
@@ -87,7 +99,11 @@ class PlannedChain:
     def below(self, segment: str) -> PlannedChain:
         """What stands under a segment: the chain of its loop listener."""
         names = [element.name for element in self.elements]
-        return PlannedChain(self.name, self.elements[names.index(segment) + 1 :])
+        return replace(self, elements=self.elements[names.index(segment) + 1 :])
+
+    def serves(self, gateway: Gateway, route: Route) -> bool:
+        """Whether this is what a route's requests pass."""
+        return self.source == route.chain and gateway.upstream_of(route) in self.upstreams
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +111,10 @@ class Plan:
     """All chains of a gateway that a route leads to, in the order of the file."""
 
     chains: tuple[PlannedChain, ...]
+
+    def chain_of(self, gateway: Gateway, route: Route) -> PlannedChain | None:
+        """What a route's requests pass; None where Envoy alone passes them on."""
+        return next((chain for chain in self.chains if chain.serves(gateway, route)), None)
 
     @property
     def segments(self) -> tuple[PlannedSegment, ...]:
@@ -127,22 +147,20 @@ def plan(gateway: Gateway, *, filters: Mapping[str, FilterClass] | None = None) 
         filters: default, the installed ones.
     """
     known = load_filters() if filters is None else filters
-    routed = {route.chain for route in gateway.routes}
-    return Plan(
-        tuple(
-            PlannedChain(name, _Cutter(name, gateway.placement, known).cut(entries))
-            for name, entries in gateway.chains.items()
-            if name in routed
-        )
-    )
+    return Plan(tuple(chain for name in gateway.chains for chain in _plans_of(gateway, name, known)))
 
 
-def flatten(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """A chain as one list: the entries of a loop follow the entry that has it."""
-    for entry in entries:
-        yield entry
-        if isinstance(entry, FilterEntry) and entry.loop is not None:
-            yield from flatten(entry.loop)
+def _plans_of(gateway: Gateway, name: str, filters: Mapping[str, FilterClass]) -> Iterator[PlannedChain]:
+    upstreams = gateway.upstreams_of(name)
+    for number, upstream in enumerate(upstreams):
+        planned_name = f"{name}@{upstream}" if number else name
+        entries = [entry_for(gateway.upstreams[upstream], entry, filters) for entry in flatten(gateway.chains[name])]
+        elements = _Cutter(planned_name, gateway.placement, filters).cut(entries)
+        chain = PlannedChain(planned_name, elements, name, (upstream,))
+        if not chain.has_loop:
+            yield replace(chain, upstreams=upstreams)
+            return
+        yield chain
 
 
 def _is_ext_proc(element: Element) -> bool:
@@ -162,11 +180,11 @@ class _Cutter:
     has_loop: bool = False
     """Whether a segment above the next one has a loop listener."""
 
-    def cut(self, entries: tuple[Entry, ...]) -> tuple[Element, ...]:
+    def cut(self, entries: Iterable[Entry]) -> tuple[Element, ...]:
         elements: list[Element] = []
         run: list[FilterEntry] = []
         start = 0
-        for position, entry in enumerate(flatten(entries)):
+        for position, entry in enumerate(entries):
             alone = not isinstance(entry, FilterEntry) or entry.isolate or self.placement == "split"
             if run and alone:
                 elements.append(self._segment(start, run))

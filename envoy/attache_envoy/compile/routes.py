@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 
-from envoy_data_plane.envoy.config.core.v3 import HeaderValue, HeaderValueOption, HeaderValueOptionHeaderAppendAction
 from envoy_data_plane.envoy.config.route.v3 import (
     DirectResponseAction,
     FilterConfig,
@@ -28,9 +27,10 @@ from envoy_data_plane.envoy.type.matcher.v3 import RegexMatchAndSubstitute, Rege
 from envoy_data_plane.google.protobuf import Any as AnyMessage
 
 from attache_core.errors import ClientError, error_body
+from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_envoy.compile.clusters import upstream_cluster_name
 from attache_envoy.compile.http_filters import filter_names
-from attache_envoy.compile.messages import NO_LIMIT, json_text, packed, seconds, unspecified
+from attache_envoy.compile.messages import NO_LIMIT, header, json_text, packed, seconds, unspecified
 from attache_envoy.compile.plan import Plan, PlannedChain
 from attache_envoy.gateway.model import Gateway, Match
 from attache_envoy.gateway.model import Route as GatewayRoute
@@ -41,10 +41,9 @@ CONNECT_ATTEMPTS = 2
 
 def gateway_routes(gateway: Gateway, plan: Plan) -> RouteConfiguration:
     """The routes of the listener that clients use: what Envoy answers itself, then the gateway file's routes."""
-    chains = {chain.name: chain for chain in plan.chains}
     routes = [_answered("health", RouteMatch(path="/health"), 200, {"status": "ok"}), _upgrade_refused()]
     for route in gateway.routes:
-        chain = chains[route.chain] if route.chain is not None else None
+        chain = plan.chain_of(gateway, route)
         idle_s = gateway.timeouts.stream_idle_s if chain is None else 0
         routes.append(_forwarded(gateway, route, _route_match(route.match), chain, idle_s))
     not_found = error_body(ClientError("There is nothing at this path.", code="not_found"))
@@ -57,9 +56,10 @@ def loop_routes(gateway: Gateway, segment: str, chain: PlannedChain) -> RouteCon
 
     The filters above may have changed the path, and the exchange that Envoy holds for them keeps its route as well.
     """
-    leading = [route for route in gateway.routes if route.chain == chain.name]
+    leading = [route for route in gateway.routes if chain.serves(gateway, route)]
     matches = [(route, _route_match(route.match)) for route in leading] + [(leading[0], RouteMatch(prefix="/"))]
-    idle_s = 0 if chain.has_loop else gateway.timeouts.upstream_idle_s + gateway.timeouts.stream_idle_s
+    silence_s = max(gateway.upstreams[name].silence_s for name in chain.upstreams)
+    idle_s = 0 if chain.has_loop else silence_s + gateway.timeouts.stream_idle_s
     routes = [_forwarded(gateway, route, match, chain, idle_s) for route, match in matches]
     return _configuration(f"loop/{segment}", routes)
 
@@ -106,11 +106,13 @@ def _forwarded(
             retry_policy=RetryPolicy(
                 retry_on="connect-failure,refused-stream",
                 num_retries=CONNECT_ATTEMPTS,
-                per_try_idle_timeout=None if chain is None else seconds(gateway.timeouts.upstream_idle_s),
+                per_try_idle_timeout=None if chain is None else seconds(upstream.silence_s),
             ),
         ),
         # What we read must not come compressed; what merely passes may.
-        request_headers_to_remove=[] if chain is None else ["accept-encoding"],
+        request_headers_to_add=[] if chain is None else [header("accept-encoding", "identity")],
+        # Before Envoy puts the id that the gateway goes by in its place.
+        response_headers_to_add=[header(UPSTREAM_REQUEST_ID, "%RESP(x-request-id)%")],
         typed_per_filter_config={} if chain is None else _enabled(chain),
     )
 
@@ -123,15 +125,11 @@ def _prefixed(prefix: str) -> RegexMatchAndSubstitute | None:
 
 
 def _answered(name: str, match: RouteMatch, status: int, body: object) -> Route:
-    json_content = HeaderValueOption(
-        header=HeaderValue(key="content-type", value="application/json"),
-        append_action=HeaderValueOptionHeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
-    )
     return Route(
         name=name,
         match=match,
         direct_response=DirectResponseAction(status=status, body=json_text(body)),
-        response_headers_to_add=[json_content],
+        response_headers_to_add=[header("content-type", "application/json")],
     )
 
 

@@ -6,7 +6,7 @@ holds the installed filters (`FilterCheck`); without one, as when a resolved fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ from pydantic import (
 from attache_core.json_codec import Json
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
+from attache_filters.sdk.filter import InferenceFilter, TurnFilter
 from attache_filters.sdk.registry import FilterClass
 
 
@@ -216,3 +217,20 @@ def _check_loops(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 Chain = Annotated[tuple[Entry, ...], AfterValidator(_check_loops)]
 """The entries of a chain, in the order in which a request passes them."""
+
+
+def flatten(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """A chain as one list: the entries of a loop follow the entry that has it."""
+    for entry in entries:
+        yield entry
+        if isinstance(entry, FilterEntry) and entry.loop is not None:
+            yield from flatten(entry.loop)
+
+
+def hands_turns_down(entries: Iterable[Entry], filters: Mapping[str, FilterClass]) -> bool:
+    """Whether a chain takes turns and has no filter that asks an inference server: what is below it gets them as they
+    are. Filters that are not known count as none."""
+    names = [entry.filter for entry in flatten(entries) if isinstance(entry, FilterEntry)]
+    kinds = [filters[name] for name in names if name in filters]
+    takes_turns = any(issubclass(kind, TurnFilter) for kind in kinds)
+    return takes_turns and not any(issubclass(kind, InferenceFilter) for kind in kinds)

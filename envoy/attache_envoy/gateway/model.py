@@ -22,12 +22,16 @@ from pydantic import (
 )
 
 from attache_core.tools.mcp.settings import McpSettings
-from attache_envoy.gateway.entries import Chain
+from attache_envoy.gateway.entries import Chain, FilterCheck, hands_turns_down
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
 from attache_envoy.gateway.upstream import Upstream
 
 Placement = Literal["fused", "split"]
+_NOT_ASKED_OVER_CHAT = (
+    "its turns reach the upstream {upstream!r} as they are, and that one speaks only Chat Completions: "
+    "end the chain with `filter: upstream_round`."
+)
 DEFAULT_UPSTREAM = "default"
 
 DEFAULT_CHAINS: Mapping[str, Any] = {
@@ -161,16 +165,13 @@ class Limits(Section):
 
 class Timeouts(Section):
     """How long things may take. A turn has no limit, neither as a whole nor for its silence while later rounds and
-    tools run: only the inference server's silence has, and a client's while it sends its request or does not read."""
-
-    upstream_idle_s: float = Field(default=600, gt=0, le=86_400)
-    """How long the inference server may keep a round of a chain waiting for the next byte of its answer, the first
-    included, in seconds. It must be longer than the longest wait for a model's first token."""
+    tools run: only the inference server's silence has (see `upstreams`), and a client's while it sends its request or
+    does not read."""
 
     stream_idle_s: float = Field(default=600, gt=0, le=86_400)
     """How long an exchange without a chain may pass without a byte in either direction, in seconds; how long a client
-    may leave a complete answer unread; and how much longer than `upstream_idle_s` a later round of a turn may be silent
-    because of the filters in it."""
+    may leave a complete answer unread; and how much longer than its inference server a later round of a turn may be
+    silent because of the filters in it."""
 
     request_s: float = Field(default=300, gt=0, le=86_400)
     """How long a client may take to send a whole request, in seconds."""
@@ -231,6 +232,10 @@ class Gateway(Section):
     def upstream_of(self, route: Route) -> str:
         """The name of a route's upstream."""
         return route.upstream or self.default_upstream
+
+    def upstreams_of(self, chain: str) -> tuple[str, ...]:
+        """The names of the upstreams that a chain's routes lead to, in the order of the routes."""
+        return tuple(dict.fromkeys(self.upstream_of(route) for route in self.routes if route.chain == chain))
 
     @field_validator("listen")
     @classmethod
@@ -293,12 +298,19 @@ class Gateway(Section):
         return decided
 
     @model_validator(mode="after")
-    def _check_as_a_whole(self) -> Gateway:
+    def _check_as_a_whole(self, info: ValidationInfo) -> Gateway:
         used = {route.chain for route in self.routes} | set(DEFAULT_CHAINS)
         unused = [
             custom_error("no route leads to this chain.", ("chains", name)) for name in self.chains if name not in used
         ]
-        reject("Gateway", unused)
+        filters = info.context.filters if isinstance(info.context, FilterCheck) else {}
+        mute = [
+            custom_error(_NOT_ASKED_OVER_CHAT.format(upstream=upstream), ("chains", chain))
+            for chain, entries in self.chains.items()
+            for upstream in self.upstreams_of(chain)
+            if self.upstreams[upstream].api == "chat_completions" and hands_turns_down(entries, filters)
+        ]
+        reject("Gateway", [*unused, *mute])
         return self
 
 

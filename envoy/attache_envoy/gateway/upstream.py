@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from attache_core.events.dialects import DialectName
+from attache_envoy.gateway.problems import custom_error, reject
 from attache_envoy.gateway.section import Section
+
+Api = Literal["responses", "chat_completions"]
+"""What an inference server offers for turns."""
 
 
 class Upstream(Section):
@@ -17,6 +23,22 @@ class Upstream(Section):
     """Base URL, `http://` or `https://`. A trailing `/v1` means the same as none; any other path is kept as a prefix:
     with `https://host/openai`, requests for `/v1/responses` go to `/openai/v1/responses`."""
 
+    api: Api = "responses"
+    """`responses`: it answers `POST /v1/responses`. `chat_completions`: only `POST /v1/chat/completions`; chains ask it
+    by the filter `chat_completions` where they say `upstream_round`."""
+
+    dialect: DialectName = "auto"
+    """What its Responses API is like; `auto` recognises it from what it says. An `upstream_round` that names a dialect
+    itself goes by its own."""
+
+    headers_timeout_s: float = Field(default=600, gt=0, le=86_400)
+    """How long a round of a chain waits for its answer to begin, in seconds: with one that is not streamed, as long as
+    the model takes to make it. Then it fails with 504."""
+
+    idle_timeout_s: float = Field(default=600, gt=0, le=86_400)
+    """How long an answer that has begun may be silent before its next byte, in seconds. Many servers begin a streamed
+    answer before they read the prompt: it must be longer than the longest wait for a model's first token."""
+
     connect_timeout_s: float = Field(default=5.0, gt=0, le=300)
     """How long to wait for a connection, in seconds."""
 
@@ -25,7 +47,7 @@ class Upstream(Section):
     which serves vLLM), or a request may meet a connection that is being closed."""
 
     max_requests: int = Field(default=65_536, ge=1, le=2**31)
-    """How many requests may be under way or waiting at once; more are answered with 503."""
+    """How many requests may be under way at once, and how many may wait; more are answered with 503."""
 
     @field_validator("url")
     @classmethod
@@ -44,6 +66,18 @@ class Upstream(Section):
         if parts.query or parts.fragment:
             raise ValueError(f"{url!r} must not have a query string or a fragment.")
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1').rstrip('/')}"
+
+    @model_validator(mode="after")
+    def _check_dialect(self) -> Upstream:
+        if self.api == "chat_completions" and self.dialect != "auto":
+            message = "dialects are of the Responses API: leave it out with `api: chat_completions`."
+            reject("upstream", [custom_error(message, ("dialect",))])
+        return self
+
+    @property
+    def silence_s(self) -> float:
+        """How long a round may be without a byte of its answer at all, whether the answer has begun or not."""
+        return max(self.headers_timeout_s, self.idle_timeout_s)
 
     @property
     def _parts(self) -> SplitResult:

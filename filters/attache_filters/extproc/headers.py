@@ -22,6 +22,9 @@ HISTORY_ITEMS = "x-attache-history-items"
 TENANT = "x-attache-tenant"
 """`Facts.tenant`, percent-encoded."""
 
+REQUEST_ID = "x-request-id"
+"""What an exchange is called, by its client or by Envoy, in every request that it causes and in its answer."""
+
 JSON_TYPE = "application/json"
 EVENT_STREAM_TYPE = "text/event-stream"
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -27,7 +28,14 @@ from attache_filters.extproc.codec import encode_error, gather
 from attache_filters.extproc.content_coding import decode_body, request_too_large
 from attache_filters.extproc.cross_origin import check_origin
 from attache_filters.extproc.guard import as_attache_error, owned
-from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE, media_type, request_headers, response_headers
+from attache_filters.extproc.headers import (
+    EVENT_STREAM_TYPE,
+    JSON_TYPE,
+    REQUEST_ID,
+    media_type,
+    request_headers,
+    response_headers,
+)
 from attache_filters.extproc.outbox import Outbox
 from attache_filters.extproc.reply_budget import CountedBody, ReplyBudget
 from attache_filters.extproc.segment import Segment
@@ -49,6 +57,9 @@ from attache_filters.sdk.http import HttpRequest, HttpResponse
 
 MAX_WHOLE_REPLY_BYTES = 1 << 20
 """A reply of a filter's own up to this length goes out in one message; a longer one is streamed."""
+
+MAX_LOGGED_ID_CHARS = 128
+"""Of a request id, which a client may choose."""
 
 MAX_DROPPED_BYTES = 64 << 20
 """So much of a request over the limit is read before it is answered 413 without waiting for its end."""
@@ -190,7 +201,7 @@ class SegmentHost:
         self._outbox.end()
 
     async def _run_chain(self, head: RequestHeaders) -> None:
-        bind_contextvars(segment=self._segment.name, request_id=head.headers.get("x-request-id"))
+        bind_contextvars(segment=self._segment.name, request_id=head.headers.get(REQUEST_ID, "")[:MAX_LOGGED_ID_CHARS])
         with suppress(StreamEndedError):
             async with AsyncExitStack() as scope:
                 owned(scope, self._response_body)
@@ -211,6 +222,7 @@ class SegmentHost:
         return await chain.answer(self._segment.filters, request)
 
     async def _below(self, head: RequestHeaders, scope: AsyncExitStack, request: HttpRequest) -> HttpResponse:
+        request = _named_as(head, request)
         if self._may_continue(head, request):
             self._outbox.continue_request(request.path, request_headers(request.headers), request.body)
             arrived = await self._response_arrived()
@@ -276,6 +288,13 @@ class SegmentHost:
         self._response_body.fail(failure)
         self._outbox.fail(failure)
         self._response_settled.set()
+
+
+def _named_as(head: RequestHeaders, request: HttpRequest) -> HttpRequest:
+    """The request under the id of its exchange: whatever headers a filter chose, Envoy answers the client with it."""
+    if REQUEST_ID not in head.headers:
+        return request
+    return replace(request, headers={**request.headers, REQUEST_ID: head.headers[REQUEST_ID]})
 
 
 class _StreamOverError(Exception):

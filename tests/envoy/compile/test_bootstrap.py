@@ -99,6 +99,10 @@ def cluster(bootstrap: Json, name: str) -> Json:
     return found[0]  # type: ignore[no-any-return] # JSON
 
 
+def overwrite(name: str, value: str) -> Json:
+    return {"header": {"key": name, "value": value}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
+
+
 def accept(bootstrap: Json, path: Path) -> None:
     path.write_text(render(bootstrap), encoding="utf-8")
     done = subprocess.run(
@@ -126,7 +130,8 @@ anything_in_a_gateway: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries
         "upstreams": st.dictionaries(
             st.sampled_from(["a", "b", "default"]),
             st.fixed_dictionaries(
-                {"url": st.sampled_from(["http://h", "https://h/a b/v1", "http://[::1]:1/v1", r"http://h/\1"])}
+                {"url": st.sampled_from(["http://h", "https://h/a b/v1", "http://[::1]:1/v1", r"http://h/\1"])},
+                optional={"headers_timeout_s": st.just(0.5), "dialect": st.just("vllm")},
             ),
             min_size=1,
         )
@@ -135,7 +140,7 @@ anything_in_a_gateway: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries
         "listen": st.sampled_from(["[::1]:0", "0.0.0.0:65535"]),
         "workers": st.integers(1, 4),
         "limits": st.fixed_dictionaries({}, optional={"max_header_kib": st.just(8192), "max_streams": st.just(1)}),
-        "timeouts": st.just({"stream_idle_s": 60.5, "upstream_idle_s": 0.5, "worker_connect_s": 0.001}),
+        "timeouts": st.just({"stream_idle_s": 60.5, "worker_connect_s": 0.001}),
         "routes": st.just(
             [
                 {"match": {"path": "/{a}/b.c/{d}"}, "chain": "resources"},
@@ -280,8 +285,11 @@ def test_filters_are_off_until_a_route_to_their_chain_switches_on_all_of_them(pl
     ] * 2
 
 
+HASTY = "upstreams: {default: {url: 'https://h/base', headers_timeout_s: 90, idle_timeout_s: 60}}"
+
+
 def test_turn_goes_to_its_upstream_and_only_connecting_is_retried() -> None:
-    bootstrap = compiled("upstream: https://h/base\ntimeouts: {upstream_idle_s: 90}\n", "fused")
+    bootstrap = compiled(HASTY, "fused")
     turn = next(route for route in routes(bootstrap, "gateway") if route["name"] == "responses /v1/responses")
     assert {key: value for key, value in turn.items() if key != "typed_per_filter_config"} == {
         "name": "responses /v1/responses",
@@ -301,13 +309,14 @@ def test_turn_goes_to_its_upstream_and_only_connecting_is_retried() -> None:
                 "per_try_idle_timeout": "90s",
             },
         },
-        "request_headers_to_remove": ["accept-encoding"],
+        "request_headers_to_add": [overwrite("accept-encoding", "identity")],
+        "response_headers_to_add": [overwrite("x-upstream-request-id", "%RESP(x-request-id)%")],
     }
 
 
 NESTED = """
-upstream: http://h
-timeouts: {upstream_idle_s: 90, stream_idle_s: 30}
+upstreams: {default: {url: http://h, headers_timeout_s: 60, idle_timeout_s: 90}}
+timeouts: {stream_idle_s: 30}
 chains:
   responses: [{filter: tool_dispatch, loop: [{filter: tool_dispatch, loop: [{filter: upstream_round}]}]}]
 """
@@ -398,3 +407,44 @@ def test_workers_are_endpoints_of_one_cluster() -> None:
     assert [each["endpoint"]["address"]["pipe"]["path"] for each in endpoints] == [
         f"/run/attache/worker-{index}.sock" for index in range(3)
     ]
+
+
+TWO_APIS = """
+upstreams:
+  near: {url: "http://near", headers_timeout_s: 20, idle_timeout_s: 10}
+  chat: {url: "http://chat/base", api: chat_completions}
+chains:
+  responses: [{filter: validate}, {filter: tool_dispatch, loop: [{filter: upstream_round}]}]
+routes:
+  - {match: {path: /chat/v1/responses}, chain: responses, upstream: chat}
+"""
+
+
+@pytest.mark.parametrize(
+    ("placement", "looping"),
+    [
+        ("fused", ["responses/0", "responses@near/0"]),
+        ("split", ["responses/tool_dispatch", "responses@near/tool_dispatch"]),
+    ],
+)
+def test_each_upstream_of_a_chain_has_a_loop_listener_that_leads_to_it_alone(
+    placement: str, looping: list[str], tmp_path: Path
+) -> None:
+    bootstrap = compiled(TWO_APIS, placement)
+    assert listener_names(bootstrap) == ["gateway", *(f"loop/{name}" for name in looping)]
+    actions = {name: [each["route"] for each in routes(bootstrap, f"loop/{name}")] for name in looping}
+    assert {
+        name: {(each["cluster"], each["retry_policy"]["per_try_idle_timeout"]) for each in found}
+        for name, found in actions.items()
+    } == {looping[0]: {("upstream/chat", "600s")}, looping[1]: {("upstream/near", "20s")}}
+    switched_on = {
+        route["name"]: sorted(route.get("typed_per_filter_config", {}))
+        for route in routes(bootstrap, "gateway")
+        if route["name"].startswith("responses ")
+    }
+    names = filter_names(bootstrap, "gateway")
+    assert switched_on == {
+        "responses /chat/v1/responses": sorted(name for name in names if "/responses/" in name),
+        "responses /v1/responses": sorted(name for name in names if "/responses@near/" in name),
+    }
+    accept(bootstrap, tmp_path / "bootstrap.yaml")

@@ -5,23 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attache_envoy.compile.plan import (
+    Element,
     HostedFilter,
     Plan,
     PlannedChain,
     PlannedForeign,
     PlannedNative,
     PlannedSegment,
-    flatten,
     plan,
 )
 from attache_envoy.gateway import Gateway, default_gateway, with_options
-from attache_envoy.gateway.entries import FilterCheck, FilterEntry, ForeignService
+from attache_envoy.gateway.entries import FilterCheck, FilterEntry, ForeignService, flatten
 from attache_filters.sdk.filter import FilterConfig
-from gateway_fakes import FILTERS, GuardConfig, LoopConfig
+from gateway_fakes import FILTERS, AskingConfig, ChatConfig, GuardConfig, LoopConfig
 
 LUA = {"@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"}
 EXT_PROC = {"@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor"}
@@ -41,19 +42,26 @@ def planned(placement: str, entries: list[dict[str, Any]]) -> Plan:
     return plan(gateway(placement, entries), filters=FILTERS)
 
 
+CONFIGS = {"tool_dispatch": LoopConfig(), "upstream_round": AskingConfig()}
+
+
 def hosted(*names: str) -> tuple[HostedFilter, ...]:
-    return tuple(HostedFilter(name, LoopConfig() if name == "tool_dispatch" else PLAIN) for name in names)
+    return tuple(HostedFilter(name, CONFIGS.get(name, PLAIN)) for name in names)
 
 
-RESOURCES_FUSED = PlannedChain("resources", (PlannedSegment("resources/0", hosted("resources"), True, False),))
+def chain(name: str, *elements: Element) -> PlannedChain:
+    return PlannedChain(name, elements, name, ("default",))
+
+
+RESOURCES_FUSED = chain("resources", PlannedSegment("resources/0", hosted("resources"), True, False))
 
 
 def test_default_gateway_fused_is_one_segment_for_each_chain() -> None:
     filters = hosted("validate", "persist", "rehydrate", "tool_dispatch", "upstream_round")
     turns = PlannedSegment("responses/0", filters, True, True)
     found = plan(default_gateway("http://h", filters=FILTERS), filters=FILTERS)
-    assert found == Plan((PlannedChain("responses", (turns,)), RESOURCES_FUSED))
-    assert found.loops == ((turns, PlannedChain("responses", ())),)
+    assert found == Plan((chain("responses", turns), RESOURCES_FUSED))
+    assert found.loops == ((turns, chain("responses")),)
 
 
 def test_default_gateway_split_is_one_segment_for_each_filter() -> None:
@@ -64,8 +72,8 @@ def test_default_gateway_split_is_one_segment_for_each_filter() -> None:
     resources = PlannedSegment("resources/resources", hosted("resources"), True, False)
     split = with_options(default_gateway("http://h", filters=FILTERS), placement="split")
     found = plan(split, filters=FILTERS)
-    assert found == Plan((PlannedChain("responses", segments), PlannedChain("resources", (resources,))))
-    assert found.loops == ((segments[3], PlannedChain("responses", segments[4:])),)
+    assert found == Plan((chain("responses", *segments), chain("resources", resources)))
+    assert found.loops == ((segments[3], chain("responses", *segments[4:])),)
 
 
 MIXED: list[dict[str, Any]] = [
@@ -91,17 +99,15 @@ def test_native_foreign_and_isolated_entries_end_a_fused_segment() -> None:
         "responses/4", (*hosted("rehydrate"), DISPATCH, HostedFilter("guard", GuardConfig())), False, True
     )
     found = planned("fused", MIXED)
-    assert found.chains[0] == PlannedChain(
+    assert found.chains[0] == chain(
         "responses",
-        (
-            PlannedSegment("responses/0", (*hosted("validate"), GUARD), True, False),
-            PlannedNative("lua/responses/2", LUA),
-            PlannedSegment("responses/3", hosted("persist"), False, False),
-            looping,
-            *below,
-        ),
+        PlannedSegment("responses/0", (*hosted("validate"), GUARD), True, False),
+        PlannedNative("lua/responses/2", LUA),
+        PlannedSegment("responses/3", hosted("persist"), False, False),
+        looping,
+        *below,
     )
-    assert found.loops == ((looping, PlannedChain("responses", below)),)
+    assert found.loops == ((looping, chain("responses", *below)),)
 
 
 def test_filter_that_occurs_twice_has_two_segments_in_split_placement() -> None:
@@ -162,6 +168,87 @@ def test_chain_that_no_route_leads_to_is_not_planned() -> None:
     assert [chain.name for chain in plan(checked, filters=FILTERS).chains] == ["resources", "mine"]
 
 
+SEVERAL = """
+upstreams:
+  a: {url: "http://a", dialect: vllm, headers_timeout_s: 30, idle_timeout_s: 20}
+  b: {url: "http://b", api: chat_completions, idle_timeout_s: 10}
+  c: {url: "http://c"}
+chains:
+  responses:
+    - filter: tool_dispatch
+      loop: [{filter: upstream_round}]
+  strict: [{filter: upstream_round, dialect: openai, idle_timeout_s: 5}]
+  theirs: [{filter: theirs}]
+routes:
+  - {match: {path: /b}, chain: responses, upstream: b}
+  - {match: {path: /c}, chain: responses, upstream: c}
+  - {match: {path: /strict/a}, chain: strict, upstream: a}
+  - {match: {path: /strict/b}, chain: strict, upstream: b}
+  - {match: {path: /theirs}, chain: theirs, upstream: b}
+  - {match: {path: /v1/responses, methods: [POST]}, chain: responses, upstream: a}
+  - {match: {path: /stored}, chain: resources, upstream: c}
+"""
+
+
+def several(placement: str) -> tuple[Gateway, Plan]:
+    value = {"placement": placement, **yaml.safe_load(SEVERAL)}
+    checked = Gateway.model_validate(value, context=FilterCheck(FILTERS))
+    return checked, plan(checked, filters=FILTERS)
+
+
+def entries_of(chain: PlannedChain) -> list[HostedFilter]:
+    return [entry for each in chain.elements if isinstance(each, PlannedSegment) for entry in each.entries]
+
+
+def test_chain_that_asks_is_planned_for_each_upstream_as_its_settings_say() -> None:
+    found = {
+        chain.name: (chain.upstreams, [(entry.name, entry.config) for entry in entries_of(chain)])
+        for chain in several("fused")[1].chains
+    }
+    assert found == {
+        "responses": (
+            ("b",),
+            [("tool_dispatch", LoopConfig()), ("chat_completions", ChatConfig(idle_timeout_s=10))],
+        ),
+        "responses@c": (("c",), [("tool_dispatch", LoopConfig()), ("upstream_round", AskingConfig())]),
+        "responses@a": (
+            ("a",),
+            [
+                ("tool_dispatch", LoopConfig()),
+                ("upstream_round", AskingConfig(dialect="vllm", headers_timeout_s=30, idle_timeout_s=20)),
+            ],
+        ),
+        "resources": (("c", "a"), [("resources", PLAIN)]),
+        "strict": (
+            ("a",),
+            [("upstream_round", AskingConfig(dialect="openai", headers_timeout_s=30, idle_timeout_s=5))],
+        ),
+        "strict@b": (("b",), [("chat_completions", ChatConfig(idle_timeout_s=5))]),
+        "theirs": (("b",), [("theirs", PLAIN)]),
+    }
+
+
+@pytest.mark.parametrize("placement", ["fused", "split"])
+def test_each_route_to_a_chain_has_the_plan_of_its_upstream(placement: str) -> None:
+    gateway, found = several(placement)
+    chosen = {
+        route.match.path or route.match.prefix: chain.name
+        for route in gateway.routes
+        if (chain := found.chain_of(gateway, route)) is not None
+    }
+    assert {path: chosen[path] for path in ("/b", "/c", "/strict/a", "/strict/b", "/theirs", "/stored")} == {
+        "/b": "responses",
+        "/c": "responses@c",
+        "/strict/a": "strict",
+        "/strict/b": "strict@b",
+        "/theirs": "theirs",
+        "/stored": "resources",
+    }
+    names = [segment.name for segment in found.segments]
+    assert len(set(names)) == len(names)
+    assert {chain.upstreams for _, chain in found.loops} == {("a",), ("b",), ("c",)}
+
+
 entries_of_any_kind = st.sampled_from(
     [
         {"filter": "validate"},
@@ -213,14 +300,14 @@ def test_any_chain_is_planned_whole_in_order_and_with_unique_names(
     placement: str, entries: list[dict[str, Any]]
 ) -> None:
     checked = gateway(placement, entries)
-    chain = plan(checked, filters=FILTERS).chains[0]
+    whole = plan(checked, filters=FILTERS).chains[0]
     flat = list(flatten(checked.chains["responses"]))
-    segments = [element for element in chain.elements if isinstance(element, PlannedSegment)]
+    segments = [element for element in whole.elements if isinstance(element, PlannedSegment)]
     assert [entry.name for segment in segments for entry in segment.entries] == [
         entry.filter for entry in flat if isinstance(entry, FilterEntry)
     ]
-    assert len({element.name for element in chain.elements}) == len(chain.elements)
-    assert sum(len(segment.entries) for segment in segments) + len(chain.elements) - len(segments) == len(flat)
+    assert len({element.name for element in whole.elements}) == len(whole.elements)
+    assert sum(len(segment.entries) for segment in segments) + len(whole.elements) - len(segments) == len(flat)
     if placement == "split":
         assert all(len(segment.entries) == 1 for segment in segments)
     assert [segment.is_first for segment in segments] == [index == 0 for index in range(len(segments))]
@@ -228,7 +315,7 @@ def test_any_chain_is_planned_whole_in_order_and_with_unique_names(
         names = {entry.name for entry in segment.entries}
         no_loop_above = not any(above.calls_below_again for above in segments[:index])
         assert segment.calls_below_again == ("tool_dispatch" in names or ("upstream_round" in names and no_loop_above))
-        assert chain.elements[chain.elements.index(segment) + 1 :] == chain.below(segment.name).elements
-    for upper, lower in zip(chain.elements, chain.elements[1:], strict=False):
+        assert whole.elements[whole.elements.index(segment) + 1 :] == whole.below(segment.name).elements
+    for upper, lower in zip(whole.elements, whole.elements[1:], strict=False):
         if placement == "fused" and isinstance(upper, PlannedSegment) and isinstance(lower, PlannedSegment):
             assert {"persist"} & {upper.entries[-1].name, lower.entries[0].name}

@@ -205,8 +205,10 @@ async def envoy_before(said: bytes | None, folder: Path) -> AsyncIterator[Runnin
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        text = f"listen: 127.0.0.1:0\nupstream: http://127.0.0.1:{server.sockets[0].getsockname()[1]}\n"
-        short = parse_gateway(f"{text}timeouts: {{upstream_idle_s: 0.2}}", "g.yaml", filters=FILTERS, environ={})
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        hasty = f"{{url: '{url}', headers_timeout_s: 0.2, idle_timeout_s: 0.1}}"
+        text = f"listen: 127.0.0.1:0\nupstreams: {{default: {hasty}}}\n"
+        short = parse_gateway(text, "g.yaml", filters=FILTERS, environ={})
         async with running_envoy(short, folder) as running:
             yield running
         server.close()
@@ -272,7 +274,7 @@ async def test_loop_listener_leads_to_the_upstream_and_keeps_the_request_id(
     assert [name for name in response.headers if name.startswith("x-attache-")] == []
     assert upstream.heads[0][0] == "POST /v1/responses HTTP/1.1"
     assert upstream.header("x-request-id") == [ours["x-request-id"]]
-    assert (upstream.header("x-attache-tenant"), upstream.header("accept-encoding")) == ([], [])
+    assert (upstream.header("x-attache-tenant"), upstream.header("accept-encoding")) == ([], ["identity"])
 
 
 def headers_answer(request: pb.ProcessingRequest, **mutations: str) -> pb.ProcessingResponse:
@@ -348,7 +350,7 @@ async def test_request_passes_the_segment_of_its_route_and_no_other(
     assert (response.status_code, response.text, worker.segments) == (200, "{}", [segment])
     assert [name for name in response.headers if name.startswith("x-attache-")] == []
     assert upstream.heads[0][0] == f"{request_line} HTTP/1.1"
-    assert (upstream.header("x-attache-tenant"), upstream.header("accept-encoding")) == ([], [])
+    assert (upstream.header("x-attache-tenant"), upstream.header("accept-encoding")) == ([], ["identity"])
     assert upstream.header("x-lua") == (["seen"] if segment == "resources/1" else [])
 
 

@@ -41,6 +41,10 @@ def test_upstream_alone_is_a_complete_file() -> None:
         "upstreams": {
             "default": {
                 "url": URL,
+                "api": "responses",
+                "dialect": "auto",
+                "headers_timeout_s": 600,
+                "idle_timeout_s": 600,
                 "connect_timeout_s": 5.0,
                 "keepalive_s": 4.0,
                 "max_requests": 65_536,
@@ -77,7 +81,6 @@ def test_upstream_alone_is_a_complete_file() -> None:
             "connection_buffer_bytes": 2**20,
         },
         "timeouts": {
-            "upstream_idle_s": 600,
             "stream_idle_s": 600,
             "request_s": 300,
             "request_headers_s": 30,
@@ -291,3 +294,14 @@ def test_gateway_dumped_in_any_way_is_read_back_as_the_same(value: dict[str, obj
     assert Gateway.model_validate_json(gateway.model_dump_json()) == gateway
     assert parsed(yaml.safe_dump(gateway.model_dump(mode="json", exclude_none=True))) == gateway
     assert with_options(gateway) == gateway
+
+
+@pytest.mark.parametrize(
+    "chain",
+    ["", "chains: {responses: [{filter: chat_completions}]}", "chains: {responses: [{filter: theirs}]}"],
+    ids=["default", "asks over chat itself", "somebody else's"],
+)
+def test_upstream_that_speaks_only_chat_completions_may_stand_behind_what_asks_for_it(chain: str) -> None:
+    gateway = parsed(f"upstreams: {{default: {{url: {URL}, api: chat_completions}}}}\n{chain}")
+    assert gateway.upstreams["default"].api == "chat_completions"
+    assert gateway.upstreams_of("responses") == ("default",)

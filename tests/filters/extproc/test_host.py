@@ -79,6 +79,16 @@ async def test_http_exchange_goes_through_with_headers_and_bytes_kept() -> None:
         assert (head, body) == (("response_headers", {}, ["content-length"]), b"hi")
 
 
+async def test_request_of_a_filters_own_keeps_the_id_of_its_exchange() -> None:
+    async def other_request(request: HttpRequest, below: HttpBelow) -> HttpResponse:
+        return await below(HttpRequest("GET", "/v1/models", {"x-request-id": "theirs", "x-b": "2"}))
+
+    async with hosted(segment(http_filter(other_request))) as gateway:
+        gateway.says(envoy.get_request({"x-request-id": "ours", "x-a": "1"}))
+        ((kind, changed, gone),) = await gateway.gets(1)
+        assert (kind, changed, gone) == ("request_headers", {"x-b": "2"}, ["x-a"])
+
+
 async def test_get_goes_through() -> None:
     async with hosted(segment(http_filter(pass_http))) as gateway:
         gateway.says(envoy.get_request())
