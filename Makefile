@@ -33,6 +33,10 @@ test: $(READY) ## All tests: units, properties, and end to end through a real En
 test-envoys: $(READY) ## The end-to-end tests against the oldest Envoy of each placement
 	$(BIN)/python tests/envoys.py
 
+.PHONY: conformance
+conformance: $(READY) ## Hold everything that the end-to-end tests receive against the API's schemas; writes docs/conformance.md
+	cd tests && ../$(BIN)/python -m conformance
+
 .PHONY: lint
 lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -57,4 +61,4 @@ lock: $(READY) ## Resolve requirements.lock anew
 
 .PHONY: clean
 clean: ## Remove the venv and every cache
-	rm -rf $(VENV) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache tests/typescript/node_modules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,11 +13,29 @@ from e2e.stage import Stage, open_stage
 PLACEMENTS = ("split", "fused")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+NODE_TESTS = "test_typescript_sdk.py"
+WITHOUT_NODE = f"{NODE_TESTS} was left out: `node` and `npm` are not both on this machine."
+
+
+def has_node() -> bool:
+    return bool(shutil.which("node") and shutil.which("npm"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not has_node():
+        left_out = [item for item in items if item.path.name == NODE_TESTS]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         if "/e2e/" in item.path.as_posix():
             item.add_marker(pytest.mark.e2e)
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    deselected = terminalreporter.stats.get("deselected", [])
+    if not has_node() and any(item.path.name == NODE_TESTS for item in deselected):
+        terminalreporter.write_line(WITHOUT_NODE, yellow=True)
 
 
 @pytest.fixture(scope="session", params=PLACEMENTS)

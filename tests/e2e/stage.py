@@ -24,6 +24,7 @@ from attache_core.testing.model_server import ModelServer, ReceivedRequest, runn
 from attache_envoy.gateway import Gateway, parse_gateway
 from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.supervisor import RunningGateway, running_gateway
+from conformance.witness import WitnessTransport
 
 WAIT_S = 5.0
 Script = Sequence[Reply] | Callable[[ReceivedRequest], Reply]
@@ -172,21 +173,37 @@ def decode_events(data: bytes) -> list[Json]:
 
 @asynccontextmanager
 async def open_stage(
-    placement: str, folder: Path, *, gateway_yaml: str = "", workers: int = 1, run: RunSettings | None = None
+    placement: str,
+    folder: Path,
+    *,
+    gateway_yaml: str = "",
+    upstream_yaml: str = "",
+    other_upstreams_yaml: str = "",
+    workers: int = 1,
+    run: RunSettings | None = None,
 ) -> AsyncIterator[Stage]:
-    """Start everything; stop everything."""
+    """Start everything; stop everything.
+
+    `upstream_yaml` holds settings of the model server, such as `dialect: vllm`, and `other_upstreams_yaml` further
+    upstreams, such as `other: {url: …}`, in which `MODEL` stands for the model server's URL.
+    """
     storage = folder / "attache.db"
     playbill = Playbill()
     async with AsyncExitStack() as stack:
         playbill.server = await stack.enter_async_context(running_model_server(playbill.answer))
         mcp = await stack.enter_async_context(running_mcp_server())
+        model = playbill.server.url
+        others = other_upstreams_yaml.replace("MODEL", model)
         text = (
             f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: sqlite:///{storage}\n"
-            f"upstream: {playbill.server.url}\n{gateway_yaml}"
+            f"upstreams: {{default: {{url: '{model}', {upstream_yaml}}}, {others}}}\n"
+            f"{gateway_yaml}"
         )
         settings = parse_gateway(text, "stage.yaml")
         gateway = await stack.enter_async_context(running_gateway(settings, run))
-        client = await stack.enter_async_context(httpx.AsyncClient(base_url=gateway.url, timeout=4 * WAIT_S))
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(transport=WitnessTransport(), base_url=gateway.url, timeout=4 * WAIT_S)
+        )
         yield Stage(placement, gateway, playbill, mcp, client, storage, settings)
 
 

@@ -19,13 +19,14 @@ chains:
     - filter: persist
     - filter: rehydrate
     - filter: upstream_round
-timeouts: {upstream_idle_s: 1}
 """
+UPSTREAM = "headers_timeout_s: 1, idle_timeout_s: 1"
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def short_chain(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    async with open_stage(placement, tmp_path_factory.mktemp(f"short-{placement}"), gateway_yaml=CHAIN) as stage:
+    folder = tmp_path_factory.mktemp(f"short-{placement}")
+    async with open_stage(placement, folder, gateway_yaml=CHAIN, upstream_yaml=UPSTREAM) as stage:
         yield stage
 
 

@@ -1,0 +1,34 @@
+"""Event types that the API has and the gateway never sends, with the reason. Table only.
+
+A conformance run fails on an event type that it neither saw nor finds here, and on one that it saw and finds here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_AUDIO = "audio answers are not asked for by anything that the gateway takes"
+_NOT_RUN = "neither the gateway nor an inference server that was recorded runs such a tool"
+_COMPACTION = "the gateway does not compact a conversation"
+
+NEVER_SENT: Final[dict[str, str]] = {
+    "error": "a stream that fails ends with `response.failed`, which says the same; SDKs stop at an `error` before it",
+    "response.audio.delta": _AUDIO,
+    "response.audio.done": _AUDIO,
+    "response.audio.transcript.delta": _AUDIO,
+    "response.audio.transcript.done": _AUDIO,
+    "response.compaction.compacting": _COMPACTION,
+    "response.file_search_call.completed": _NOT_RUN,
+    "response.file_search_call.in_progress": _NOT_RUN,
+    "response.file_search_call.searching": _NOT_RUN,
+    "response.image_generation_call.completed": _NOT_RUN,
+    "response.image_generation_call.generating": _NOT_RUN,
+    "response.image_generation_call.in_progress": _NOT_RUN,
+    "response.image_generation_call.partial_image": _NOT_RUN,
+    "response.queued": "no response runs in the background",
+    "response.shell_call_command.added": _NOT_RUN,
+    "response.shell_call_command.delta": _NOT_RUN,
+    "response.shell_call_command.done": _NOT_RUN,
+    "response.shell_call_output_content.delta": _NOT_RUN,
+    "response.shell_call_output_content.done": _NOT_RUN,
+}

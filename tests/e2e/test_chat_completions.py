@@ -1,0 +1,280 @@
+"""An inference server that speaks only the Chat Completions API: the client must not notice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from attache_core.events.event import Event
+from attache_core.json_codec import Json
+from attache_core.testing.model_script import (
+    Reply,
+    call,
+    dies_after,
+    ends_without_terminal,
+    function_calls,
+    garbage,
+    http_error,
+    incomplete,
+    reasoning_then,
+    says,
+    stalls_after,
+    stream_error,
+    text,
+    thinks,
+    with_usage,
+)
+from core.events.canonical_stream import check_stream
+from e2e.stage import Answered, Stage, decode_events, open_stage
+
+EXPLICIT_CHAIN = """
+chains:
+  responses:
+    - filter: validate
+    - filter: persist
+    - filter: rehydrate
+    - filter: chat_completions
+      max_tokens_field: max_completion_tokens
+      reasoning_fields: []
+"""
+
+WEATHER = {
+    "type": "function",
+    "name": "get_forecast",
+    "description": "The forecast for a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+PNG = "data:image/png;base64,iVBORw0KGgo="
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chat_stage(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp(f"chat-{placement}")
+    async with open_stage(placement, folder, upstream_yaml="api: chat_completions") as stage:
+        yield stage
+
+
+@pytest.fixture
+def chat(chat_stage: Stage) -> Stage:
+    chat_stage.model.play()
+    return chat_stage
+
+
+def check(answer: Answered) -> Answered:
+    assert answer.status == 200, answer.body
+    if answer.events:
+        check_stream(answer.decoded)
+    return answer
+
+
+def spoken(messages: list[Json]) -> list[tuple[str, object]]:
+    return [(message["role"], message["content"]) for message in messages]
+
+
+async def test_text_turn_is_asked_over_chat_completions_and_stored_as_sent(chat: Stage, stream: bool) -> None:
+    chat.model.play(with_usage(9, 5, text("Hello there.")))
+
+    answer = check(await chat.ask(input="Hi", instructions="Be brief.", max_output_tokens=50, seed=7, stream=stream))
+
+    (request,) = chat.model.requests
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.body == {
+        "model": "attache-demo",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+        "max_tokens": 50,
+        "seed": 7,
+        **({"stream": True, "stream_options": {"include_usage": True}} if stream else {}),
+    }
+    assert (answer.text, answer.body["status"], answer.body["model"]) == ("Hello there.", "completed", "attache-demo")
+    usage = answer.body["usage"]
+    assert (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (9, 5, 14)
+    assert (await chat.get(f"/v1/responses/{answer.body['id']}")).json() == answer.body
+
+
+async def test_image_reaches_the_server(chat: Stage, stream: bool) -> None:
+    chat.model.play(text("A dot."))
+    parts = [{"type": "input_text", "text": "What is it?"}, {"type": "input_image", "image_url": PNG, "detail": "low"}]
+
+    answer = check(await chat.ask(input=[{"role": "user", "content": parts}], stream=stream))
+
+    assert answer.text == "A dot."
+    assert chat.model.asked[0]["messages"][0]["content"] == [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}},
+    ]
+
+
+async def test_reasoning_is_an_item_and_goes_back_with_its_message(chat: Stage, stream: bool) -> None:
+    chat.model.play(reasoning_then("They greet me.", "Hello."), text("Yes."))
+
+    first = check(await chat.ask(input="Hi", reasoning={"effort": "low"}, stream=stream))
+    check(await chat.ask(input="Sure?", previous_response_id=first.body["id"], stream=stream))
+
+    assert first.item_types == ["reasoning", "message"]
+    assert first.body["output"][0]["content"] == [{"type": "reasoning_text", "text": "They greet me."}]
+    assert chat.model.asked[0]["reasoning_effort"] == "low"
+    assert chat.model.asked[1]["messages"] == [
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": "Hello.",
+            "reasoning_content": "They greet me.",
+            "reasoning": "They greet me.",
+        },
+        {"role": "user", "content": "Sure?"},
+    ]
+
+
+async def test_function_call_is_answered_by_the_client_in_a_continuation(chat: Stage, stream: bool) -> None:
+    first_reply = says(thinks("Which tool?"), "Let me see.", call("get_forecast", {"city": "Oslo"}))
+    chat.model.play(first_reply, text("Snow in Oslo."))
+
+    first = check(await chat.ask(input="Weather in Oslo?", tools=[WEATHER], stream=stream))
+    called = first.body["output"][-1]
+    output = {"type": "function_call_output", "call_id": called["call_id"], "output": "snow"}
+    second = check(
+        await chat.ask(input=[output], previous_response_id=first.body["id"], tools=[WEATHER], stream=stream)
+    )
+
+    assert first.item_types == ["reasoning", "message", "function_call"]
+    assert (called["name"], called["arguments"], called["status"]) == ("get_forecast", '{"city": "Oslo"}', "completed")
+    assert second.text == "Snow in Oslo."
+    function = {name: WEATHER[name] for name in ("name", "description", "parameters")}
+    assert chat.model.asked[1]["tools"] == [{"type": "function", "function": function}]
+    told = chat.model.asked[1]["messages"]
+    assert spoken(told) == [("user", "Weather in Oslo?"), ("assistant", "Let me see."), ("tool", "snow")]
+    assert told[1]["tool_calls"][0]["id"] == told[2]["tool_call_id"] == called["call_id"]
+
+
+async def test_mcp_tool_is_run_and_its_result_told_to_the_server(chat: Stage, stream: bool) -> None:
+    chat.model.play(function_calls(call("echo", {"text": "hi"})), text("It said hi."))
+
+    answer = check(await chat.ask(input="Echo hi", tools=[chat.mcp_tool()], stream=stream))
+
+    assert answer.item_types == ["mcp_list_tools", "mcp_call", "message"]
+    assert (answer.text, answer.body["output"][1]["error"]) == ("It said hi.", None)
+    roles = [message["role"] for message in chat.model.asked[1]["messages"]]
+    assert roles == ["user", "assistant", "tool"]
+    assert "hi" in chat.model.asked[1]["messages"][2]["content"]
+
+
+async def test_custom_tool_is_called_with_free_text(chat: Stage, stream: bool) -> None:
+    chat.model.play(function_calls(call("patch", {"input": "*** Begin\n+a"})))
+
+    answer = check(await chat.ask(input="Patch", tools=[{"type": "custom", "name": "patch"}], stream=stream))
+
+    (item,) = answer.body["output"]
+    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "patch", "*** Begin\n+a")
+
+
+async def test_structured_output_is_asked_for_as_a_response_format(chat: Stage, stream: bool) -> None:
+    chat.model.play(text('{"city": "Oslo"}'))
+    form = {"type": "json_schema", "name": "place", "schema": SCHEMA, "strict": True}
+
+    answer = check(await chat.ask(input="Where?", text={"format": form}, stream=stream))
+
+    assert answer.text == '{"city": "Oslo"}'
+    assert chat.model.asked[0]["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "place", "schema": SCHEMA, "strict": True},
+    }
+
+
+@pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
+async def test_answer_that_was_cut_short_is_incomplete(chat: Stage, stream: bool, reason: str) -> None:
+    chat.model.play(incomplete(reason, text("This goes on and")))
+
+    answer = check(await chat.ask(input="Hi", stream=stream))
+
+    assert (answer.body["status"], answer.body["incomplete_details"]) == ("incomplete", {"reason": reason})
+    assert answer.text == "This goes on and"
+
+
+async def test_what_the_server_cannot_be_asked_is_refused_and_not_sent(chat: Stage, stream: bool) -> None:
+    image = {"type": "input_image", "file_id": "file_1"}
+    for body, param in (
+        ({"input": "Hi", "truncation": "auto"}, "truncation"),
+        ({"input": [{"role": "user", "content": [image]}]}, "input"),
+    ):
+        answer = await chat.ask(**body, stream=stream)
+
+        assert (answer.status, answer.body["error"]["param"]) == (400, param)
+        assert "Chat Completions" in answer.body["error"]["message"]
+    assert chat.model.asked == []
+
+
+async def test_too_many_requests_is_429_with_retry_after(chat: Stage, stream: bool) -> None:
+    chat.model.play(http_error(429, headers={"retry-after": "3"}, message="Slow down."))
+
+    answer = await chat.ask(input="Hi", stream=stream)
+
+    assert (answer.status, answer.headers["retry-after"]) == (429, "3")
+    assert answer.body["error"]["message"] == "Slow down."
+
+
+async def test_refused_parameter_is_named_as_the_client_knows_it(chat: Stage, stream: bool) -> None:
+    refusal = {"error": {"message": "Too large.", "type": "BadRequestError", "param": "max_tokens", "code": 400}}
+    chat.model.play(http_error(400, refusal))
+
+    answer = await chat.ask(input="Hi", max_output_tokens=10, stream=stream)
+
+    assert (answer.status, answer.body["error"]["param"]) == (400, "max_output_tokens")
+
+
+@pytest.mark.parametrize("reply", [garbage(), dies_after(0), stream_error("No.", http_status=500)], ids=str)
+async def test_failure_before_anything_was_said_is_an_http_error(chat: Stage, reply: Reply) -> None:
+    chat.model.play(reply)
+
+    answer = await chat.ask(input="Hi")
+
+    assert (answer.status, answer.body["error"]["type"]) == (502, "server_error")
+
+
+async def test_server_that_dies_midstream_is_a_failed_response(chat: Stage) -> None:
+    chat.model.play(stalls_after(5, text("This will never be said whole.")))
+    server = chat.model.server
+    assert server is not None
+
+    async with chat.client.stream(
+        "POST", "/v1/responses", json={"model": "m", "input": "Hi", "stream": True}
+    ) as response:
+        chunks = response.aiter_bytes()
+        begun = await anext(chunks)
+        await server.disconnect_all()
+        rest = [chunk async for chunk in chunks]
+
+    events = decode_events(begun + b"".join(rest))
+    check_stream([Event(event["type"], event) for event in events])
+    await check_failed(chat, events[-1]["response"])
+
+
+@pytest.mark.parametrize(
+    "reply", [ends_without_terminal(), stream_error("No.", reply=text("I was"))], ids=["ends", "error"]
+)
+async def test_stream_that_does_not_come_to_its_end_is_a_failed_response(chat: Stage, reply: Reply) -> None:
+    chat.model.play(reply)
+
+    await check_failed(chat, check(await chat.ask(input="Hi", stream=True)).body)
+
+
+async def check_failed(chat: Stage, response: Json) -> None:
+    assert response["status"] == "failed"
+    assert [item["status"] for item in response["output"]] == ["incomplete"]
+    assert (await chat.get(f"/v1/responses/{response['id']}")).json() == response
+
+
+async def test_filter_asks_as_its_own_settings_say(placement: str, tmp_path: Path) -> None:
+    async with open_stage(placement, tmp_path, gateway_yaml=EXPLICIT_CHAIN) as stage:
+        stage.model.play(reasoning_then("They greet me.", "Hello."), text("Yes."))
+        first = check(await stage.ask(input="Hi"))
+
+        check(await stage.ask(input="Sure?", previous_response_id=first.body["id"], max_output_tokens=9, stream=True))
+
+        request = stage.model.requests[1]
+        assert (request.path, request.body["max_completion_tokens"]) == ("/v1/chat/completions", 9)
+        assert "max_tokens" not in request.body
+        assert request.body["messages"][1] == {"role": "assistant", "content": "Hello."}
