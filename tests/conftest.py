@@ -2,13 +2,19 @@
 
 A test is for the placement in its parameter `placement`, if it has one, and for those of its marker `placements`; it
 runs when all of them are chosen. A test that is for none runs always.
+
+And that every test proves a requirement, and every requirement has a test: see `requirements_check`.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from attache_envoy.compile.envoy_version import OLDEST
+from requirements import REQUIREMENTS
+from requirements_check import RequirementsCheck
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,6 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "placements(*names): needs an Envoy that is right for these placements")
+    if config.rootpath == Path(__file__).parents[1]:
+        config.pluginmanager.register(RequirementsCheck(REQUIREMENTS), "requirements")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

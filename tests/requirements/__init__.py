@@ -1,0 +1,41 @@
+"""Every promise of this project, and the tests that hold it: documentation that a test run checks.
+
+One module for each subject. `tests/requirements_check.py` fails a run when an entry has no test or a test has no
+entry. To add a test: find the promise that it proves and name the test there, or its whole file where the file is about
+that promise; a promise that is new gets an entry, with its source.
+
+Not promised yet, and so without entries: several tenants (whose responses a client may read), conversations as objects,
+background responses and resuming their streams, the WebSocket mode, compaction, approval of tool calls, and the
+Messages API.
+"""
+
+from __future__ import annotations
+
+from requirements import (
+    clients,
+    envoy,
+    failures,
+    inference_servers,
+    requests,
+    responses,
+    running,
+    security,
+    state,
+    tools,
+)
+from requirements.requirement import Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    *requests.REQUIREMENTS,
+    *responses.REQUIREMENTS,
+    *inference_servers.REQUIREMENTS,
+    *tools.REQUIREMENTS,
+    *state.REQUIREMENTS,
+    *failures.REQUIREMENTS,
+    *security.REQUIREMENTS,
+    *clients.REQUIREMENTS,
+    *envoy.REQUIREMENTS,
+    *running.REQUIREMENTS,
+)
+
+__all__ = ["REQUIREMENTS", "Requirement"]
