@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import orjson
@@ -17,7 +18,9 @@ Json = dict[str, Any]
 
 _DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
-"""Where so many digits stand in a row, there may be an integer that orjson would make a floating-point number."""
+_LONG_INTEGER = re.compile(rb"(?<![\w.+])\d{19}")
+"""Where so many digits begin a number, there may be an integer that orjson would make a floating-point one. Looking for
+any such row of digits first is several times faster, and most texts have none."""
 
 
 def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
@@ -28,10 +31,11 @@ def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is de
         return _decode_tolerantly(data if isinstance(data, str) else data.decode())
 
 
-def decode_exactly(data: bytes) -> Any:  # noqa: ANN401 - this is where JSON is decoded
+def decode_exactly(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
     """The same, but integers of more than 64 bits keep their digits; for texts that come once, not for each event."""
-    may_round = _LONG_NUMBER in data.translate(_DIGITS_ALIKE)
-    return _decode_tolerantly(data.decode()) if may_round else decode(data)
+    text = data if isinstance(data, bytes) else data.encode(errors="surrogatepass")
+    may_round = _LONG_NUMBER in text.translate(_DIGITS_ALIKE) and _LONG_INTEGER.search(text) is not None
+    return _decode_tolerantly(data if isinstance(data, str) else data.decode()) if may_round else decode(data)
 
 
 def encode(value: object) -> bytes:

@@ -222,6 +222,12 @@ async def test_witness_fails_the_client_that_reads_a_wrong_answer(module: Any, c
         await read(module, JUDGE, content, kind)
 
 
+@pytest.mark.parametrize("path", ["/chat/v1/responses", "/v1/responses/resp_1"])
+async def test_witness_watches_every_path_of_responses(path: str) -> None:
+    with pytest.raises(NotConformantError):
+        await read(httpx, JUDGE, b"[]", "text/plain", path=path)
+
+
 async def test_witness_leaves_other_paths_alone() -> None:
     judge = Judge()
 

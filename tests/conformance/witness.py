@@ -1,4 +1,4 @@
-"""HTTP transports that have a judge look at every answer of `/v1/responses…` while the client reads it.
+"""HTTP transports that have a judge look at every answer of `…/v1/responses…` while the client reads it.
 
 For httpx, and for httpx2, which the `openai` SDK takes. An answer that is not the API's raises where the client reads
 it: at the event of a stream that is wrong, at the end of a JSON body. What the client does not read is not judged.
@@ -16,6 +16,7 @@ from attache_core.json_codec import decode
 from conformance.judge import Judge, NotConformantError, judge_of_answers
 
 WATCHED_PATH = "/v1/responses"
+"""What the path of a watched answer has in it; a gateway file may put anything before and after."""
 
 
 class WitnessTransport(httpx.AsyncBaseTransport):
@@ -27,7 +28,7 @@ class WitnessTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response = await self._inner.handle_async_request(request)
-        if request.url.path.startswith(WATCHED_PATH):
+        if WATCHED_PATH in request.url.path:
             assert isinstance(response.stream, httpx.AsyncByteStream)
             response.stream = _Watched(response.stream, self._judge, response.status_code, response.headers)
         return response
@@ -45,7 +46,7 @@ class Witness2Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._inner.handle_async_request(request)
-        if request.url.path.startswith(WATCHED_PATH):
+        if WATCHED_PATH in request.url.path:
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Watched(response.stream, self._judge, response.status_code, response.headers)
         return response

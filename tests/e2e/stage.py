@@ -17,7 +17,7 @@ import httpx
 
 from attache_core.events.event import TERMINAL_TYPES, Event
 from attache_core.events.sse import SseDecoder
-from attache_core.json_codec import Json, decode, encode
+from attache_core.json_codec import Json, decode_exactly, encode
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
 from attache_core.testing.model_script import Reply
 from attache_core.testing.model_server import ModelServer, ReceivedRequest, running_model_server
@@ -166,7 +166,7 @@ def decode_events(data: bytes) -> list[Json]:
     decoder = SseDecoder()
     frames = decoder.feed(data)
     decoder.close()
-    events = [decode(frame.data) for frame in frames]
+    events = [decode_exactly(frame.data) for frame in frames]
     assert [frame.event for frame in frames] == [event["type"] for event in events]
     return events
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -34,12 +35,16 @@ EXPLICIT_CHAIN = """
 chains:
   responses:
     - filter: validate
+      unsupported_tools: omit
     - filter: persist
     - filter: rehydrate
     - filter: chat_completions
       max_tokens_field: max_completion_tokens
       reasoning_fields: []
+      late_system_role: user
 """
+
+CODEX = Path(__file__).parents[1] / "core" / "types" / "data" / "codex_request.json"
 
 WEATHER = {
     "type": "function",
@@ -55,6 +60,12 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "require
 async def chat_stage(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     folder = tmp_path_factory.mktemp(f"chat-{placement}")
     async with open_stage(placement, folder, upstream_yaml="api: chat_completions") as stage:
+        yield stage
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def own_settings(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    async with open_stage(placement, tmp_path_factory.mktemp("own"), gateway_yaml=EXPLICIT_CHAIN) as stage:
         yield stage
 
 
@@ -162,6 +173,17 @@ async def test_mcp_tool_is_run_and_its_result_told_to_the_server(chat: Stage, st
     assert "hi" in chat.model.asked[1]["messages"][2]["content"]
 
 
+@pytest.mark.parametrize("written", ["", '{"text": "h', "[1]"])
+async def test_turn_goes_on_after_a_call_whose_arguments_are_no_json(chat: Stage, stream: bool, written: str) -> None:
+    chat.model.play(function_calls(call("echo", written)), text("Sorry."), text("Well."))
+
+    first = check(await chat.ask(input="Echo", tools=[chat.mcp_tool()], stream=stream))
+    second = check(await chat.ask(input="Go on", previous_response_id=first.body["id"], stream=stream))
+
+    assert (first.text, second.text) == ("Sorry.", "Well.")
+    assert first.body["output"][1]["arguments"] == (written or "{}")
+
+
 async def test_custom_tool_is_called_with_free_text(chat: Stage, stream: bool) -> None:
     chat.model.play(function_calls(call("patch", {"input": "*** Begin\n+a"})))
 
@@ -169,6 +191,47 @@ async def test_custom_tool_is_called_with_free_text(chat: Stage, stream: bool) -
 
     (item,) = answer.body["output"]
     assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "patch", "*** Begin\n+a")
+
+
+async def test_tools_in_a_namespace_are_called_and_answered_by_the_client(chat: Stage, stream: bool) -> None:
+    grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: "x"'}
+    patch = {"type": "custom", "name": "patch", "format": grammar}
+    tools = [{"type": "namespace", "name": "editor", "description": "Edits.", "tools": [WEATHER, patch]}]
+    calls = function_calls(
+        call("editor__get_forecast", {"city": "Oslo"}, call_id="a"), call("editor__patch", {"input": "x"}, call_id="b")
+    )
+    chat.model.play(calls, text("Done."))
+
+    first = check(await chat.ask(input="Go", tools=tools, stream=stream))
+    outputs = [
+        {"type": "function_call_output", "call_id": "a", "output": "snow"},
+        {"type": "custom_tool_call_output", "call_id": "b", "output": "patched"},
+    ]
+    check(await chat.ask(input=outputs, previous_response_id=first.body["id"], tools=tools, stream=stream))
+
+    kinds = [(item["type"], item["namespace"], item["name"]) for item in first.body["output"]]
+    assert kinds == [("function_call", "editor", "get_forecast"), ("custom_tool_call", "editor", "patch")]
+    assert [tool["tools"][1]["format"] for tool in first.body["tools"]] == [grammar]
+    (declared, grammatical) = [tool["function"] for tool in chat.model.asked[0]["tools"]]
+    assert declared["description"] == "Edits.\n\nThe forecast for a city"
+    assert grammatical["description"] == 'The input must match this Lark grammar:\nstart: "x"'
+    told = chat.model.asked[1]["messages"]
+    assert [called["function"]["name"] for called in told[1]["tool_calls"]] == ["editor__get_forecast", "editor__patch"]
+    assert spoken(told[2:]) == [("tool", "snow"), ("tool", "patched")]
+
+
+async def test_recorded_request_of_codex_is_answered(own_settings: Stage) -> None:
+    own_settings.model.play(function_calls(call("multi_agent_v1__wait_agent", {"targets": []})))
+    request = json.loads(CODEX.read_text())["body"]
+
+    answer = check(await own_settings.post(request))
+
+    assert answer.headers["attache-omitted-tools"] == "web_search"
+    assert [(item["namespace"], item["name"]) for item in answer.body["output"]] == [("multi_agent_v1", "wait_agent")]
+    (asked,) = own_settings.model.asked
+    assert [message["role"] for message in asked["messages"]] == ["system", "user", "user"]
+    assert all(isinstance(message["content"], str) for message in asked["messages"])
+    assert len(asked["tools"]) == 7 + 5
 
 
 async def test_structured_output_is_asked_for_as_a_response_format(chat: Stage, stream: bool) -> None:
@@ -267,14 +330,21 @@ async def check_failed(chat: Stage, response: Json) -> None:
     assert (await chat.get(f"/v1/responses/{response['id']}")).json() == response
 
 
-async def test_filter_asks_as_its_own_settings_say(placement: str, tmp_path: Path) -> None:
-    async with open_stage(placement, tmp_path, gateway_yaml=EXPLICIT_CHAIN) as stage:
-        stage.model.play(reasoning_then("They greet me.", "Hello."), text("Yes."))
-        first = check(await stage.ask(input="Hi"))
+async def test_filter_asks_as_its_own_settings_say(own_settings: Stage) -> None:
+    own_settings.model.play(reasoning_then("They greet me.", "Hello."), text("Yes."))
+    first = check(await own_settings.ask(input="Hi"))
+    more: list[Json] = [{"role": "developer", "content": "No jokes."}, {"role": "user", "content": "Sure?"}]
 
-        check(await stage.ask(input="Sure?", previous_response_id=first.body["id"], max_output_tokens=9, stream=True))
+    going_on = {"previous_response_id": first.body["id"], "instructions": "Be brief.", "max_output_tokens": 9}
+    check(await own_settings.ask(input=more, stream=True, **going_on))
 
-        request = stage.model.requests[1]
-        assert (request.path, request.body["max_completion_tokens"]) == ("/v1/chat/completions", 9)
-        assert "max_tokens" not in request.body
-        assert request.body["messages"][1] == {"role": "assistant", "content": "Hello."}
+    request = own_settings.model.requests[1]
+    assert (request.path, request.body["max_completion_tokens"]) == ("/v1/chat/completions", 9)
+    assert "max_tokens" not in request.body
+    assert request.body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello."},
+        {"role": "user", "content": "No jokes."},
+        {"role": "user", "content": "Sure?"},
+    ]

@@ -9,8 +9,10 @@ import pytest
 
 from attache_core.json_codec import Json, encode
 from attache_core.testing.model_script import replay, text
+from conformance.judge import judge_of_answers
 from core.events.canonical_stream import check_stream
 from core.events.recordings import CASSETTES, Recorded, all_recorded
+from e2e.sdk_client import open_sdk
 from e2e.stage import Stage
 
 RECORDINGS = [
@@ -29,13 +31,25 @@ async def test_recorded_stream_is_answered_as_the_api_would(stage: Stage, stream
     answered = await stage.ask(input="Hi", stream=stream, include=["reasoning.encrypted_content"])
 
     if stream:
-        check_stream(answered.decoded, deltas_join=False)
+        check_stream(answered.decoded)
     ended = answer.payloads[-1]["response"].get("status")
     if stream or ended != "failed":
         assert (answered.status, answered.body["status"]) == (200, ended)
     else:
         assert answered.status >= 400
     assert len(stage.model.asked) == 1
+
+
+async def test_clients_of_the_tests_are_watched(stage: Stage) -> None:
+    seen = judge_of_answers().seen
+    before = seen["object response"]
+    stage.model.play(text("Hello."), text("Hello."))
+
+    await stage.ask(input="Hi")
+    async with open_sdk(stage) as sdk:
+        await sdk.responses.create(model="m", input="Hi")
+
+    assert seen["object response"] == before + 2
 
 
 REFUSAL = {"type": "refusal", "refusal": "I cannot help with that."}

@@ -324,6 +324,7 @@ UPSTREAM_HEADERS = {
     "keep-alive": "timeout=9",
     "proxy-connection": "keep-alive",
     "x-attache-tenant": "theirs",
+    "attache-omitted-tools": "theirs",
     "x-envoy-upstream-service-time": "5",
     "x-envoy-overloaded": "true",
 }
@@ -347,7 +348,7 @@ async def test_error_of_an_upstream_keeps_what_a_client_acts_on_and_nothing_inte
         "x-upstream-request-id": "req_theirs",
     }
     assert answer.headers["x-request-id"] != "req_theirs"
-    internal = [name for name in answer.headers if name.startswith(("x-attache-", "x-envoy-"))]
+    internal = [name for name in answer.headers if name.startswith(("x-attache-", "attache-", "x-envoy-"))]
     assert (internal, sorted(HOP_BY_HOP.keys() & answer.headers)) == ([], [])
 
 

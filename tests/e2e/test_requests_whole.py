@@ -247,6 +247,16 @@ async def test_large_integers_keep_their_digits_and_of_a_repeated_key_the_last_c
     }
 
 
+async def test_large_integers_keep_their_digits_in_the_answer_and_in_the_history(stage: Stage, stream: bool) -> None:
+    stage.model.play(text("Yes."))
+    tool = {"type": "function", "name": "count", "parameters": {"maximum": 10**30 + 1}, "strict": False}
+    first = await stage.ask(input=[{"role": "user", "content": "Hi", "x": 10**31 + 1}], tools=[tool], stream=stream)
+    assert first.body["tools"] == [{**tool, "description": None}]
+    await stage.ask(input="More?", previous_response_id=first.body["id"], stream=stream)
+    sent = json.loads(stage.model.requests[-1].raw)["input"][0]
+    assert sent["x"] == 10**31 + 1
+
+
 @pytest.mark.parametrize(
     "tool",
     [

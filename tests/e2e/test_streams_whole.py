@@ -143,7 +143,7 @@ async def test_tool_that_takes_longer_than_the_interval(lively: Stage) -> None:
         events = await client.to_the_end()
 
     last_sign = [event for event in events if event["type"] == SIGN][-1]
-    assert [item["type"] for item in last_sign["response"]["output"]] == ["mcp_list_tools"]
+    assert last_sign["response"] == events[0]["response"]
     assert [item["type"] for item in events[-1]["response"]["output"]] == ["mcp_list_tools", "mcp_call", "message"]
 
 

@@ -99,6 +99,6 @@ REQUIREMENTS = (
         "gateway-file-text",
         YAML,
         "The gateway file is YAML with variables, read with the line of everything in it.",
-        (f"{_GATEWAY}/test_document.py",),
+        (f"{_GATEWAY}/test_document.py", "tests/docs/test_gateway_files.py"),
     ),
 )

@@ -12,6 +12,8 @@ _LLAMA = f"{_DIALECTS}/test_llama_cpp.py"
 _WIRE = "tests/e2e/test_known_failures_wire.py"
 _SERVERS = "tests/e2e/test_inference_servers.py"
 _ROUND = "tests/core/turn/test_round.py"
+_CHAT = "tests/e2e/test_chat_completions.py"
+_CHAT_MESSAGES = "tests/core/turn/chat_completions/test_messages.py"
 
 REQUIREMENTS = (
     Requirement(
@@ -85,7 +87,10 @@ REQUIREMENTS = (
         "server-vllm-arguments",
         VLLM,
         "vLLM: streamed arguments count where the final ones differ in white space.",
-        within(_VLLM, "test_streamed_arguments_count_and_not_the_final_ones"),
+        (
+            *within(_VLLM, "test_streamed_arguments_count_and_not_the_final_ones"),
+            "tests/core/events/test_json_texts.py",
+        ),
     ),
     Requirement(
         "server-vllm-direct",
@@ -247,9 +252,63 @@ REQUIREMENTS = (
         ("tests/core/events/chat_completions/", "tests/fuzz/test_chat_completions.py"),
     ),
     Requirement(
+        "chat-client-tools",
+        bug("router-for-me/CLIProxyAPI", 4414),
+        "Custom tools and namespaces of a client are functions to a chat server, and to the client what it declared.",
+        (
+            *within(
+                "tests/core/turn/chat_completions/test_request.py",
+                "test_calls_of_functions_are_read_as_calls_of_the_tools_that_they_stand_for",
+                "test_grammar_is_told_in_the_description",
+                "test_namespace_is_its_tools_under_names_of_their_own",
+            ),
+            *within(
+                _CHAT,
+                "test_recorded_request_of_codex_is_answered",
+                "test_tools_in_a_namespace_are_called_and_answered_by_the_client",
+            ),
+        ),
+        "OpenAI holds a custom tool's input to its grammar; a chat server cannot, so the model is told of it.",
+    ),
+    Requirement(
+        "chat-system-message",
+        bug("ai-dynamo/dynamo", 10206),
+        "Instructions and the system messages in front are one message, because templates refuse or lose a second one.",
+        within(
+            _CHAT_MESSAGES,
+            "test_instructions_and_developers_in_front_are_one_system_message",
+            "test_later_system_message_stays_in_its_place_under_the_role_that_is_set",
+        ),
+    ),
+    Requirement(
+        "chat-empty-arguments",
+        bug("vllm-project/vllm", 19419),
+        "A call without arguments has an empty object for them, unless the answer was cut off before they came.",
+        within(
+            "tests/core/events/chat_completions/test_reader.py",
+            "test_call_that_is_cut_off_before_its_arguments_has_none",
+            "test_call_in_pieces_is_one_call",
+        ),
+    ),
+    Requirement(
+        "server-invalid-arguments",
+        bug("vllm-project/vllm", 48922),
+        "A call whose arguments are no JSON does not spoil the conversation: the server is sent them in an object.",
+        (
+            *within("tests/core/turn/test_model_items.py", "test_arguments_of_a_call_are_always_a_json_object"),
+            *within(_CHAT, "test_turn_goes_on_after_a_call_whose_arguments_are_no_json"),
+        ),
+    ),
+    Requirement(
+        "chat-plain-text",
+        bug("BerriAI/litellm", 6642),
+        "Content that is all text is a string, because there are servers that read nothing else.",
+        within(_CHAT_MESSAGES, "test_content_is_a_string_where_it_is_all_text_and_parts_otherwise"),
+    ),
+    Requirement(
         "chat-turns",
         CHAT,
         "A server of Chat Completions serves whole turns: text, images, reasoning, tools, structured output.",
-        ("tests/e2e/test_chat_completions.py",),
+        (_CHAT,),
     ),
 )

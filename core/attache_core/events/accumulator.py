@@ -9,8 +9,10 @@ Invariants:
   because servers do interleave them and say which is which; nothing that was said of a call is lost.
 - The last word counts: the text of an end wins over the joined deltas. Where it goes on from them, one more delta
   brings the rest; where it contradicts them, the ends and the item follow it, and the deltas were already shown. An
-  end without text does not take back what was said.
+  end without text does not take back what was said, and arguments that differ from the deltas in their spelling alone
+  (see `same_json`) stay as they were streamed.
 - A call is announced once its function's name is known.
+- A part that the API has not in such an item is left out, with a line in the log.
 - A message of white space beside calls is not shown (see `blank_messages`).
 - A streamed and a plain answer of the same content make the same items.
 - What is retained is bounded, wherever the stream was cut.

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from attache_core.events import items
 from attache_core.events.growing_text import GrowingText
-from attache_core.events.model_events import Delta, Finished, ItemAdded, ItemDone, ModelEvent, PartDone, Started
+from attache_core.events.model_events import Delta, Finished, ItemAdded, ModelEvent, PartDone, Started
 
 
 class BlankMessages:
@@ -82,5 +82,4 @@ def _says_something(event: ModelEvent) -> bool:
         # The end wins over the deltas, so it may say something where they did not. A refusal always does.
         kind = items.PART_KINDS[event.body["type"]]
         return kind == "refusal" or bool(str(event.body[items.text_field(kind)]).strip())
-    # Content of a kind that is not text.
-    return isinstance(event, ItemDone) and any(part["type"] not in items.PART_KINDS for part in event.item["content"])
+    return False

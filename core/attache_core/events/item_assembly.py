@@ -7,7 +7,7 @@ ours are dense.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import structlog
 
 from attache_core import json_codec
 from attache_core.errors import UpstreamError
@@ -15,6 +15,7 @@ from attache_core.events import items
 from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import Family
+from attache_core.events.json_texts import same_json
 from attache_core.events.model_events import (
     AnnotationAdded,
     Delta,
@@ -29,6 +30,8 @@ from attache_core.events.model_events import (
 from attache_core.events.partial_item import PartialItem, PartialPart
 from attache_core.events.text_done import TextDone
 from attache_core.json_codec import Json
+
+_log = structlog.get_logger(__name__)
 
 EMPTY_BYTES = 1024
 """What an item or a part counts for beside its text, about what it takes in memory, so that empty ones are bounded."""
@@ -151,8 +154,9 @@ class ItemAssembly:
             for name in items.FAMILIES:
                 said = self._item.parts[name]
                 waiting = {kind: iter([part for part in said if part.kind == kind]) for kind in items.DELTA_OF_PART}
-                for body in _objects(given.get(name)):
-                    self._settle_part(name, body, waiting, out)
+                for kind, body in self._known_parts(name, given):
+                    part = next(waiting[kind], None) or self._open_part(kind, None, out)
+                    self._close_part(part, body, out)
         self._end(items.final_status(given), out, given)
 
     def end(self, status: str, out: list[ModelEvent]) -> None:
@@ -199,7 +203,7 @@ class ItemAssembly:
         return part
 
     def _close_part(self, part: PartialPart, body: Json | None, out: list[ModelEvent]) -> None:
-        if part.body is not None or part.kind is None:
+        if part.body is not None:
             return
         if body is not None:
             text = items.as_text(body.get(items.text_field(part.kind)))
@@ -210,24 +214,24 @@ class ItemAssembly:
         part.close(shape)
         out.append(PartDone(self.key, part.index, shape))
 
-    def _settle_part(
-        self, name: Family, body: Json, waiting: Mapping[PartKind, Iterator[PartialPart]], out: list[ModelEvent]
-    ) -> None:
-        """Bring one part in line with the final form of the item; `waiting` are the parts that were said, in order."""
-        kind = items.PART_KINDS.get(str(body.get("type")))
-        if kind is None or items.family(kind) != name:
-            if isinstance(body.get("type"), str):
-                self._item.keep_part(name, body)
-            return
-        part = next(waiting[kind], None) or self._open_part(kind, None, out)
-        self._close_part(part, body, out)
+    def _known_parts(self, name: Family, given: Json) -> list[tuple[PartKind, Json]]:
+        """The parts of the item's final form, but for those that the API has not in such an item: no event could open
+        them, and no client could send them back."""
+        bodies = _objects(given.get(name))
+        known = [(kind, body) for body in bodies if (kind := items.part_kind(self.type, name, body)) is not None]
+        if len(known) < len(bodies):
+            _log.warning("unknown parts of an item left out", item_type=self.type, parts=len(bodies) - len(known))
+        return known
 
     def _settle(self, said: GrowingText, text: str, index: int | None, kind: DeltaKind, out: list[ModelEvent]) -> None:
-        """Make `said` the final `text`, and say the rest of it where it goes on from what was said."""
+        """Make `said` the final `text`, and say the rest of it where it goes on from what was said.
+
+        Arguments that say the same in other characters stay as they were streamed.
+        """
         if not text:
             return
         before = said.value
-        if text == before:
+        if text == before or (kind == "arguments" and before and same_json(before, text)):
             return
         said.replace(text)
         rest = text.removeprefix(before)

@@ -61,6 +61,13 @@ def family(kind: PartKind) -> Family:
     return "summary" if kind == "summary_text" else "content"
 
 
+def part_kind(item_type: str, name: Family, body: Json) -> PartKind | None:
+    """The kind of a part in that list of such an item; None for one that the API has not there."""
+    kind = PART_KINDS.get(str(body.get("type")))
+    belongs = kind is not None and family(kind) == name and ITEM_OF_DELTA[DELTA_OF_PART[kind]] == item_type
+    return kind if belongs else None
+
+
 def text_field(kind: PartKind) -> str:
     """The field of a part that holds its text."""
     return "refusal" if kind == "refusal" else "text"

@@ -27,10 +27,10 @@ from attache_core.json_codec import Json
 
 @dataclass(slots=True)
 class PartialPart:
-    """One part. `kind` is None for a part of a type that is passed on as it is; that one is never open."""
+    """One part."""
 
     index: int
-    kind: PartKind | None
+    kind: PartKind
     said: GrowingText = field(default_factory=GrowingText)
     """Its text so far, while it is open."""
     annotations: list[Json] = field(default_factory=list)
@@ -45,8 +45,8 @@ class PartialPart:
 
     def shape(self) -> Json:
         """Its final shape; while it is open, with the text so far."""
-        if self.body is not None or self.kind is None:
-            return self.body or {}
+        if self.body is not None:
+            return self.body
         return items.part_body(self.kind, self.said.value, self.annotations, self.logprobs)
 
 
@@ -84,11 +84,6 @@ class PartialItem:
         part = PartialPart(len(siblings), kind)
         siblings.append(part)
         return part
-
-    def keep_part(self, name: Family, body: Json) -> None:
-        """A part of a type that is passed on as it is, complete from the start."""
-        siblings = self.parts[name]
-        siblings.append(PartialPart(len(siblings), None, body=body))
 
     def take(self, event: ItemEvent) -> None:
         """An event of its life; the end of a text of its own, such as the arguments of an `mcp_call`, is kept."""

@@ -124,10 +124,14 @@ class Sequencer:
         return [self._event(kind, response=self._response) for kind in ("response.created", "response.in_progress")]
 
     def progress(self) -> list[Event]:
-        """A sign of life: `response.in_progress` with the response as it is now, or the start where that is owed."""
+        """A sign of life: `response.in_progress`, or the start where that is owed.
+
+        It carries the response as it began, as OpenAI's does: with the output so far, a long wait would say again and
+        again what may be megabytes.
+        """
         if self._ended:
             return []
-        return self.start() or [self._event("response.in_progress", response=self.response)]
+        return self.start() or [self._event("response.in_progress", response=self._response)]
 
     def emit(self, event: ModelEvent) -> list[Event]:
         """The public events of one strict event. `Finished` is of a round, not of the response: see `finish`."""
@@ -286,7 +290,6 @@ class Sequencer:
     def _end_part(self, shown: _Shown, part: PartialPart, body: Json) -> list[Event]:
         """The text's end, with its log probabilities where it is output text, and the part's."""
         part.close(body)
-        assert part.kind is not None
         data: Json = {_INDEX[items.family(part.kind)]: part.index, "item_id": shown.id}
         if part.kind == "output_text":
             data["logprobs"] = body.get("logprobs") or []

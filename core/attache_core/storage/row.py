@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from attache_core.json_codec import Json, decode, encode
+from attache_core.json_codec import Json, decode_exactly, encode
 from attache_core.storage.store import StoredTurn
 
 _MAX_INT64 = 2**63 - 1
@@ -60,7 +60,7 @@ def to_row(tenant: str, turn: StoredTurn) -> TurnRow:
 
 def to_turn(stored_input: bytes, stored_response: bytes) -> StoredTurn:
     """The turn of which these are the stored bytes; `input` is a list."""
-    return StoredTurn(response=decode(stored_response), input=decode(stored_input))
+    return StoredTurn(response=decode_exactly(stored_response), input=decode_exactly(stored_input))
 
 
 def items_by_id(turn: StoredTurn) -> dict[str, Json]:

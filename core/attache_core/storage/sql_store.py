@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from attache_core.errors import StoreError
-from attache_core.json_codec import Json, decode
+from attache_core.json_codec import Json, decode_exactly
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
 from attache_core.storage.row import is_key, items_by_id, to_row, to_turn
 from attache_core.storage.store import Store, StoredTurn
@@ -82,7 +82,7 @@ class SqlStore(Store):
     async def load_response(self, tenant: str, response_id: str) -> Json | None:
         """See `Store.load_response`."""
         rows = await self._load_by_id("load_response", self._response, tenant, response_id)
-        return decode(rows[0][0]) if rows else None
+        return decode_exactly(rows[0][0]) if rows else None
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing file and a missing schema both show."""

@@ -90,7 +90,7 @@ def _arguments(text: str) -> Json:
     if not text.strip():
         return {}
     try:
-        arguments = json_codec.decode(text)
+        arguments = json_codec.decode_exactly(text)
     except ValueError as error:
         raise ValueError("The arguments are not valid JSON.") from error
     if not isinstance(arguments, dict):

@@ -153,10 +153,8 @@ class _Round:
         self._accumulator = Accumulator(budget=retained)
 
     def feed(self, event: Event) -> list[Event]:
-        shown: list[Event] = []
-        for said in self._reader.read(event.data):
-            shown += self._show(self._accumulator.feed(said))
-        return shown
+        """What follows from one event; nothing is numbered before all of it was accepted."""
+        return self._show([one for said in self._reader.read(event.data) for one in self._accumulator.feed(said)])
 
     def close(self) -> list[Event]:
         """Below has ended. Without a terminal event, which `Below` promises, the round was cut off."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from attache_core.errors import ClientError
+from attache_core.events.json_texts import is_json_object
 from attache_core.json_codec import Json, encode
 from attache_core.tools.registry import ToolRegistry, model_input
 from attache_core.turn.pending_calls import pair_id
@@ -65,6 +66,9 @@ TOLD: Mapping[str, _Told] = {
 }
 """The types that are told as a function call, as its output, or, with both in one item, as both."""
 
+INVALID_JSON = "invalid_json"
+"""The name under which a call's arguments are told that are no JSON object."""
+
 _NO_TOOLS = ToolRegistry()
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DIGEST_DIGITS = 48  # with a prefix as long as the ids that the gateway itself gives
@@ -96,6 +100,8 @@ def _shaped(item: Json, kind: str) -> Json | None:
     """The item with what servers demand of it; None when it says nothing."""
     if kind == "reasoning":
         return _reasoning(item)
+    if kind == "function_call":
+        return {**item, "arguments": _told_arguments(str(item.get("arguments") or ""))}
     if kind == "message" and _is_output_message(item):
         parts = [_output_part(part) for part in item["content"]]
         return {**item, "type": "message", "status": item.get("status") or "completed", "content": parts}
@@ -123,6 +129,13 @@ def _reasoning(item: Json) -> Json | None:
     if item.get("encrypted_content"):
         return {**item, "summary": summary}
     return {**item, "summary": summary, "content": content} if content else None
+
+
+def _told_arguments(text: str) -> str:
+    """Servers parse what they are sent of earlier calls, and refuse a conversation for ever where it is no object."""
+    if not text.strip():
+        return "{}"
+    return text if is_json_object(text) else encode({INVALID_JSON: text}).decode()
 
 
 def _identified(item: Json, kind: str, position: int) -> Json:

@@ -38,7 +38,9 @@ class PatientBody:
         return self
 
     async def __anext__(self) -> bytes:
-        self._waiter = asyncio.current_task()
+        waiter = self._waiter = asyncio.current_task()
+        assert waiter is not None
+        cancelled_before = waiter.cancelling()
         self._waits_since = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(self._idle_timeout_s, self._look)
@@ -48,12 +50,16 @@ class PatientBody:
             self.close()
             raise
         except asyncio.CancelledError:
-            if not self._timed_out or self._cancelled_from_outside():
+            if not self._timed_out or waiter.cancelling() > cancelled_before + 1:
                 raise
             message = f"The inference server said nothing more for {self._idle_timeout_s:g} s."
             raise UpstreamError(message, http_status=504, code=TIMEOUT) from None
         finally:
             self._waiter = None
+            if self._timed_out:
+                # Also where the body brought bytes, or failed, in spite of it: nobody else takes it back.
+                self._timed_out = False
+                waiter.uncancel()
 
     def close(self) -> None:
         """Stop the timer. To be called when nobody reads on."""
@@ -73,6 +79,3 @@ class PatientBody:
         self._timer = None
         self._timed_out = True
         self._waiter.cancel()
-
-    def _cancelled_from_outside(self) -> bool:
-        return self._waiter is not None and self._waiter.uncancel() > 0

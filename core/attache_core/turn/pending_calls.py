@@ -1,8 +1,8 @@
 """Whether a conversation's calls and outputs belong together, as the Responses API checks before it runs a model.
 
-Every output answers exactly one earlier call of its kind, and at the end no client-executed call is left unanswered.
-Gateway-executed calls (`mcp_call`) and those of hosted tools carry their output in the item itself, or have no
-`call_id`, and are never pending.
+Every output answers exactly one earlier call of its kind (see `OUTPUT_OF` and `_ALSO_ANSWERS`), and at the end no
+client-executed call is left unanswered. Gateway-executed calls (`mcp_call`) and those of hosted tools carry their
+output in the item itself, or have no `call_id`, and are never pending.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ OUTPUT_OF = {
 
 _CALL_OF = {output: call for call, output in OUTPUT_OF.items()}
 
+_ALSO_ANSWERS = frozenset({("function_call_output", "local_shell_call")})
+"""Outputs of another kind that the API takes too: what Codex ran in a local shell, it answers as a function."""
+
 
 def check_calls(items: Sequence[Json]) -> None:
     """Check the whole input of a turn, history first.
@@ -41,8 +44,8 @@ def check_calls(items: Sequence[Json]) -> None:
         if kind in OUTPUT_OF:
             pending[call_id] = str(kind)
         elif kind in _CALL_OF:
-            expected = _CALL_OF[str(kind)]
-            if pending.pop(call_id, None) != expected:
+            expected, call = _CALL_OF[str(kind)], pending.pop(call_id, None)
+            if call != expected and (kind, call) not in _ALSO_ANSWERS:
                 raise _refused(f"No tool call found for {_words(expected)} output with call_id {call_id}.")
     for call_id, kind in pending.items():
         raise _refused(f"No tool output found for {_words(kind)} {call_id}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -90,8 +90,11 @@ async def run_round(
     Yields canonical events that end with one terminal event; only that one when the turn is not streamed.
 
     Raises:
-        ClientError: the server refused the request (4xx), or the turn needs state that nobody loaded.
-        UpstreamError: it failed before it said anything, or, when not streamed, at any time.
+        ClientError: before the first event: the server refused the request (4xx), or the turn needs state that nobody
+            loaded.
+        UpstreamError: it failed. Before the first event, in any way; after it, in all ways but its own word: the
+            connection broke, it fell silent, or it said what is no answer or too much. Then the ends of what is open
+            are owed by whoever passes the events on (see `StreamWatch`), as for any filter that breaks.
     """
     limits = limits or RoundLimits()
     reader = _AnswerReader(turn, dialect or AutoDialect(), limits)
@@ -167,28 +170,37 @@ class _AnswerReader:
     def ended(self) -> bool:
         return self._accumulator.finished is not None
 
-    def feed(self, chunk: bytes) -> list[Event]:
-        """The events that these bytes of a stream complete."""
-        shown: list[Event] = []
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """The events that these bytes of a stream complete, each before the next can fail."""
         for frame in self._decoder.feed(chunk):
             if self.ended:
-                break
+                return
             for said in self.dialect.read_data(frame.data):
-                shown += self._show(self._accumulator.feed(said))
-        return shown
+                yield from self._show(self._accumulator.feed(said))
 
     def close(self) -> list[Event]:
         """The stream ended: the events that are still owed."""
         self._decoder.close()
-        owed = [event for said in self.dialect.close() for event in self._accumulator.feed(said)]
-        return self._show([*owed, *self._accumulator.close()])
+        return self._show(self._rest())
 
     def read_whole(self, body: bytes) -> list[Event]:
-        """The events of an answer that came in one piece."""
-        shown: list[Event] = []
-        for said in self.dialect.read_response(answer_object(body)):
-            shown += self._show(self._accumulator.feed(said))
-        return shown + ([] if self.ended else self.close())
+        """The events of an answer that came in one piece; one that failed is an error, whatever else is in it.
+
+        Raises:
+            AttacheError: what the answer says of its failure.
+        """
+        said = [*self._accept(self.dialect.read_response(answer_object(body))), *self._rest()]
+        finished = self._accumulator.finished
+        if finished is not None and finished.status == "failed":
+            raise _failure(finished)
+        return self._show(said)
+
+    def _rest(self) -> list[ModelEvent]:
+        """What is owed where the answer ends; nothing if it has said its own end."""
+        return [*self._accept(self.dialect.close()), *self._accumulator.close()]
+
+    def _accept(self, said: Iterable[SaidEvent]) -> list[ModelEvent]:
+        return [event for one in said for event in self._accumulator.feed(one)]
 
     def _show(self, said: list[ModelEvent]) -> list[Event]:
         shown: list[Event] = []
@@ -224,8 +236,9 @@ async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:
 
 
 async def _read_error_body(body: AsyncIterator[bytes], timeout_s: float) -> bytes:
+    """What came of an error's body in time, and before it broke off: the status says more than the rest would."""
     read = b""
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, UpstreamError):
         async with asyncio.timeout(timeout_s):
             async for chunk in body:
                 read += chunk

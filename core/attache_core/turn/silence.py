@@ -59,6 +59,7 @@ class _Flow(Generic[T]):
         self.items: deque[T] = deque()
         self.ended = False
         self.failure: Exception | None = None
+        self._stopped = False
         self._room = asyncio.Event()
         self._reader: asyncio.Future[bool] | None = None
         """What the reader waits for, while it does: True for a silence, False for an item or the end."""
@@ -72,6 +73,8 @@ class _Flow(Generic[T]):
         try:
             async with aclosing(source):
                 async for item in source:
+                    if self._stopped:
+                        break
                     self.items.append(item)
                     self._wake(silent=False)
                     if len(self.items) >= MAX_AHEAD:
@@ -99,7 +102,8 @@ class _Flow(Generic[T]):
         return silent and not self.items and not self.ended
 
     def stop(self) -> None:
-        """No more signs."""
+        """No more signs, and no more items: a source may say one even when it is cancelled."""
+        self._stopped = True
         self._timer.cancel()
 
     def _wake(self, *, silent: bool) -> None:

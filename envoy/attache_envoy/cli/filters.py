@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from pydantic.fields import FieldInfo
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from attache_core.errors import ConfigError
 from attache_filters.sdk.filter import HttpFilter, InferenceFilter
@@ -54,7 +54,10 @@ def _print_settings(name: str, filter_class: FilterClass) -> None:
     if not fields:
         console.print("It has no settings.")
         return
-    table = Table("setting", "type", "default", "meaning", box=None, pad_edge=False)
+    # Names and values are there to be copied: where there is no room they go on in the next line.
+    table = Table(Column("setting", no_wrap=True), box=None, pad_edge=False)
+    for title in ("type", "default", "meaning"):
+        table.add_column(title, overflow="fold")
     for key, field in fields.items():
         table.add_row(key, _type_name(field), _default(field), (field.description or "").replace("\n", " "))
     console.print(table)

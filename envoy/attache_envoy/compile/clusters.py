@@ -44,6 +44,7 @@ from envoy_data_plane.envoy.extensions.upstreams.http.v3 import (
 from envoy_data_plane.envoy.type.v3 import Percent
 
 from attache_envoy.compile.ext_proc import WORKERS_CLUSTER
+from attache_envoy.compile.http_filters import upstream_filters
 from attache_envoy.compile.messages import NO_LIMIT, packed, seconds, tcp_address, unix_address
 from attache_envoy.compile.plan import PlannedForeign
 from attache_envoy.compile.sockets import Sockets
@@ -186,6 +187,7 @@ def _http1(upstream: Upstream) -> HttpProtocolOptions:
         upstream_http_protocol_options=UpstreamHttpProtocolOptions(auto_sni=True, auto_san_validation=True)
         if upstream.tls and not upstream.is_ip_address
         else None,
+        http_filters=upstream_filters(),
     )
 
 

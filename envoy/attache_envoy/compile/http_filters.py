@@ -2,7 +2,9 @@
 
 What begins with `x-attache-` or `x-envoy-` is never taken from a client (`forged_headers`, before the route is chosen:
 Envoy obeys some of them) and never sent to one (the first filter, which is the last to see a response), whoever wrote
-it. What begins with `x-attache-` is never shown to an inference server (the last filter before the router).
+it. What begins with `x-attache-` is never shown to an inference server (the last filter before the router), and what
+begins with `attache-`, by which filters tell a client something, is never taken from one (a filter of its cluster: one
+of the listener would see what our own filters answer as well).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from envoy_data_plane.envoy.config.core.v3 import TypedExtensionConfig
 from envoy_data_plane.envoy.extensions.filters.http.header_mutation.v3 import HeaderMutation as HeaderMutationFilter
 from envoy_data_plane.envoy.extensions.filters.http.header_mutation.v3 import Mutations
 from envoy_data_plane.envoy.extensions.filters.http.router.v3 import Router
+from envoy_data_plane.envoy.extensions.filters.http.upstream_codec.v3 import UpstreamCodec
 from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager.v3 import HttpFilter
 from envoy_data_plane.envoy.extensions.http.early_header_mutation.header_mutation.v3 import (
     HeaderMutation as EarlyHeaderMutation,
@@ -23,6 +26,7 @@ from envoy_data_plane.envoy.extensions.http.early_header_mutation.header_mutatio
 from envoy_data_plane.envoy.type.matcher.v3 import StringMatcher
 
 from attache_core.json_codec import Json
+from attache_core.types.turn import RESPONSE_HEADER_PREFIX
 from attache_envoy.compile.ext_proc import FILTER_NAME, foreign_filter, segment_filter
 from attache_envoy.compile.messages import extension, packed
 from attache_envoy.compile.plan import Element, PlannedChain, PlannedForeign, PlannedNative, PlannedSegment
@@ -64,6 +68,15 @@ def http_filters(chains: Iterable[PlannedChain]) -> list[HttpFilter]:
         *(_element_filter(element) for element in elements),
         _named("attache.clean_request", _clean_request()),
         _named("envoy.filters.http.router", Router(suppress_envoy_headers=True)),
+    ]
+
+
+def upstream_filters() -> list[HttpFilter]:
+    """What every response of an inference server passes before anything else, and no other response does."""
+    told = Mutations(response_mutations=[_without(RESPONSE_HEADER_PREFIX)])
+    return [
+        _named("attache.clean_answer", HeaderMutationFilter(mutations=told)),
+        _named("envoy.filters.http.upstream_codec", UpstreamCodec()),
     ]
 
 

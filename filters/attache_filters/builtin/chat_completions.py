@@ -10,10 +10,11 @@ from attache_core.events.event import Event
 from attache_core.turn.chat_completions import (
     DEFAULT_REASONING_FIELDS,
     ChatRequestOptions,
+    LateSystemRole,
     MaxTokensField,
     ReasoningField,
+    called_tools,
     chat_request,
-    custom_tool_names,
 )
 from attache_core.turn.round import run_round
 from attache_core.types.turn import TurnRequest
@@ -31,6 +32,10 @@ class ChatCompletionsConfig(RoundSettings):
     """Under which names the server is sent the reasoning of earlier answers: vLLM reads `reasoning`; SGLang, llama.cpp
     and DeepSeek read `reasoning_content`. An empty list leaves it out."""
 
+    late_system_role: LateSystemRole = "system"
+    """The role of a system or developer message that comes after the first user message. Templates that refuse `system`
+    there, such as that of Qwen 3.5, need `user`."""
+
 
 class ChatCompletions(InferenceFilter[ChatCompletionsConfig]):
     """In the place of `upstream_round`, for a server without `POST /v1/responses`: asks `POST /v1/chat/completions`
@@ -39,12 +44,13 @@ class ChatCompletions(InferenceFilter[ChatCompletionsConfig]):
     config_type = ChatCompletionsConfig
 
     def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
-        options = ChatRequestOptions(self.config.max_tokens_field, self.config.reasoning_fields)
+        config = self.config
+        options = ChatRequestOptions(config.max_tokens_field, config.reasoning_fields, config.late_system_role)
 
         async def send(turn: TurnRequest) -> HttpResponse:
             headers = {**turn.headers, "content-type": "application/json"}
             body = json_codec.encode(chat_request(turn, options))
             return await below(HttpRequest("POST", "/v1/chat/completions", headers, body))
 
-        reader = ChatCompletionsReader(custom_tool_names(turn.body.get("tools") or ()))
-        return run_round(turn, send, dialect=reader, limits=self.config.limits)
+        reader = ChatCompletionsReader(called_tools(turn.body.get("tools") or ()))
+        return run_round(turn, send, dialect=reader, limits=config.limits)

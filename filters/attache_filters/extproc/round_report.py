@@ -15,6 +15,7 @@ from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.event import Event
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_filters.extproc.guard import close_quietly
+from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.http import HttpResponse
 
 MAX_LOGGED_CHARS = 128
@@ -35,13 +36,16 @@ class RoundReport:
     def __init__(self, name: str) -> None:
         self._name = name
         self._answer: HttpResponse | None = None
+        self._written = False
 
     def heard(self, answer: HttpResponse) -> None:
         """The server, or Envoy in its place, began to answer."""
         self._answer = answer
 
     def raised(self, error: AttacheError) -> None:
-        """The round ended before its first event."""
+        """The round ended with an error, whatever it had said by then."""
+        if isinstance(error, StreamEndedError):
+            return
         if self._answer is not None or isinstance(error, UpstreamError):
             self._write(error.code)
 
@@ -52,6 +56,9 @@ class RoundReport:
         self._write(error.get("code") if isinstance(error, dict) else None)
 
     def _write(self, code: object) -> None:
+        if self._written:
+            return
+        self._written = True
         answer = self._answer
         log.warning(
             "the inference server failed",

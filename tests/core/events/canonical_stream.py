@@ -10,6 +10,7 @@ from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel
 
 from attache_core.events.event import TERMINAL_TYPES, Event
+from attache_core.events.json_texts import same_json
 from attache_core.json_codec import Json
 
 _OPENAI_EVENTS: dict[str, type[BaseModel]] = {
@@ -32,10 +33,20 @@ _TEXT_ENDS = {
 }
 
 
+_OWNERS = {
+    "output_text": "message",
+    "refusal": "message",
+    "reasoning_text": "reasoning",
+    "summary_text": "reasoning",
+}
+"""The type of item that a part stands in."""
+
+
 def check_stream(events: Sequence[Event], *, deltas_join: bool = True, openai_types: bool = True) -> None:
     """Fails unless `events` are one valid stream.
 
-    `deltas_join=False` is for a server that contradicts itself: its deltas were shown before its end was known.
+    `deltas_join=False` is for a server that contradicts itself: its deltas were shown before its end was known. Where
+    the end only goes on from them, or says the same, they join to it all the same.
     `openai_types=False` leaves out the check against the `openai` package: for items that nobody sends.
     """
     types = [event.type for event in events]
@@ -53,6 +64,11 @@ def check_stream(events: Sequence[Event], *, deltas_join: bool = True, openai_ty
         if event.type not in _LIFECYCLE:
             items.take(event)
     items.check_end(events[-1].data["response"])
+
+
+def _contradicts(said: str, text: str) -> bool:
+    """Whether a text could not be the end of these deltas, whatever had been added to them."""
+    return not text.startswith(said) and not same_json(said, text)
 
 
 def check_obfuscation(event: Event) -> None:
@@ -123,6 +139,9 @@ class _Items:
         if number is not None:
             place = (data["output_index"], family, number)
             if prefix.endswith("_part") and end == "added":
+                assert self._types[data["output_index"]] == _OWNERS[data["part"]["type"]], (
+                    "a part is of its item's kind"
+                )
                 before = [other for other in self._parts if other[:2] == place[:2]]
                 assert place not in self._parts
                 assert number == len(before), "part indexes are dense"
@@ -138,7 +157,8 @@ class _Items:
                 self._texts[text_place] = self._texts.get(text_place, "") + data["delta"]
             else:
                 said = self._texts.pop(text_place, "")
-                assert data[field] == said or not self._deltas_join, "deltas join to the text of the end"
+                contradicted = not self._deltas_join and _contradicts(said, data[field])
+                assert data[field] == said or contradicted, "deltas join to the text of the end"
 
     def _check_texts(self, index: int, item: Json) -> None:
         if item["type"] != "mcp_call":  # events of its life are nobody's to make up when a stream breaks

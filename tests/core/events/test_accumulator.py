@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from attache_core.errors import UpstreamError
 from attache_core.events.accumulator import Accumulator
@@ -130,6 +131,28 @@ def test_final_text_that_contradicts_the_deltas_wins_and_the_deltas_stay(end: Sa
     assert said[-3:-1] == [PartDone("m", 0, text_part("Bye")), ItemDone("m", message(text_part("Bye")))]
 
 
+@pytest.mark.parametrize("streamed", ['{"a": 1, "b": 2}', '{"b":2,"a":1.0}'])
+@pytest.mark.parametrize("done", [True, False])
+def test_final_arguments_that_say_the_same_in_other_characters_do_not_replace_the_streamed(
+    streamed: str, done: bool
+) -> None:
+    final = '{"a":1,"b":2}'
+    ends: list[SaidEvent] = [TextDone("f", None, "arguments", final)] if done else []
+    said = fed(call_added("f"), Delta("f", None, "arguments", streamed), *ends, ItemDone("f", call(final)))
+    assert said[1:] == [Delta("f", None, "arguments", streamed), ItemDone("f", call(streamed))]
+
+
+def test_final_arguments_that_say_something_else_replace_the_streamed() -> None:
+    said = fed(call_added("f"), Delta("f", None, "arguments", '{"a":1}'), ItemDone("f", call('{"a":true}')))
+    assert said[1:] == [Delta("f", None, "arguments", '{"a":1}'), ItemDone("f", call('{"a":true}'))]
+
+
+def test_final_input_of_a_custom_tool_is_text_though_it_looks_like_json() -> None:
+    given = {"type": "custom_tool_call", "status": "completed", "call_id": "c", "name": "run", "input": '{"a":1}'}
+    said = fed(ItemAdded("f", {**given, "input": ""}), Delta("f", None, "input", '{"a": 1}'), ItemDone("f", given))
+    assert said[-1] == ItemDone("f", given)
+
+
 @pytest.mark.parametrize("text", ["", None])
 def test_end_without_text_does_not_take_back_what_was_said(text: str | None) -> None:
     ends = PartDone("m", 0, {"type": "output_text", "text": text}), ItemDone("m", message())
@@ -247,10 +270,31 @@ def test_part_that_begins_again_under_its_number_is_another_part() -> None:
     assert fed(*part, *part, COMPLETED)[-2] == ItemDone("m", message(text_part("a"), text_part("a")))
 
 
-def test_part_of_an_unknown_type_stays_in_the_item() -> None:
-    audio = {"type": "output_audio", "data": "UklG"}
-    done = ItemDone("m", message(text_part("a"), audio))
-    assert fed(ItemDone("m", message(text_part("a"), {}, {"type": None}, audio)))[-1] == done
+@pytest.mark.parametrize(
+    "stranger",
+    [{"type": "output_audio", "data": "UklG"}, {"type": "reasoning_text", "text": "hm"}, {}, {"type": None}, 3],
+)
+def test_part_that_the_api_has_not_in_a_message_is_left_out(stranger: Any) -> None:
+    with capture_logs() as logs:
+        said = fed(ItemDone("m", message(stranger, text_part("a"), stranger)))
+    assert said == fed(ItemDone("m", message(text_part("a"))))
+    assert [entry.get("parts") for entry in logs] == ([2] if isinstance(stranger, dict) else [])
+
+
+@pytest.mark.parametrize("name", ["summary", "content"])
+@pytest.mark.parametrize("kind", ["output_text", "refusal", "encrypted"])
+def test_part_that_the_api_has_not_in_reasoning_is_left_out(name: str, kind: str) -> None:
+    stranger = {"type": kind, "text": "hm", "refusal": "hm"}
+    assert fed(ItemDone("r", {**reasoning("a"), name: [stranger]}))[-1] == ItemDone(
+        "r", {**reasoning("a"), name: []} if name == "summary" else {"type": "reasoning", "summary": []}
+    )
+
+
+def test_summary_of_a_message_is_left_out() -> None:
+    summary = [{"type": "summary_text", "text": "s"}]
+    assert fed(ItemDone("m", {**message(text_part("a")), "summary": summary})) == fed(
+        ItemDone("m", message(text_part("a")))
+    )
 
 
 def test_annotations_and_logprobs_are_in_the_part() -> None:

@@ -54,11 +54,6 @@ def test_message_whose_end_says_more_than_its_deltas_is_shown() -> None:
     assert shown(*said) == [("m", message("different")), ("f", CALL)]
 
 
-def test_message_with_content_that_is_not_text_is_shown() -> None:
-    item = {**message(""), "content": [{"type": "output_audio", "data": ""}]}
-    assert shown(ItemDone("m", item), ItemDone("f", CALL)) == [("m", item), ("f", CALL)]
-
-
 def test_call_that_is_still_open_goes_on_while_a_message_is_held_back() -> None:
     accumulator = new_accumulator()
     for event in (ItemAdded("f", {**CALL, "arguments": ""}), Delta("m", 0, "text", " ")):

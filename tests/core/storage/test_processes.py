@@ -30,7 +30,7 @@ asyncio.run(save(url, name, int(count)))
 
 async def test_two_processes_migrate_and_write_one_file_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/attache.db"
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         runs = [tasks.create_task(_run(url, name)) for name in ("a", "b")]
     assert [run.result() for run in runs] == [(0, ""), (0, "")]
     async with open_store(url) as store:
@@ -52,7 +52,7 @@ async def test_turn_saved_by_one_store_is_loaded_by_another_at_once(url: str) ->
 
 async def test_two_stores_writing_one_file_at_once_lose_nothing(url: str) -> None:
     async with open_store(url) as one, open_store(url) as other:
-        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             for number in range(20):
                 tasks.create_task(one.save_turn("t", stored_turn(f"a_{number}")))
                 tasks.create_task(other.save_turn("t", stored_turn(f"b_{number}")))

@@ -21,7 +21,7 @@ def _joined(text: str) -> str:
 
 
 texts = st.text(st.characters(exclude_categories=())).map(_joined)
-numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+numbers = st.integers() | st.integers(2**64, 2**80) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
     lambda children: st.lists(children, max_size=4) | st.dictionaries(texts, children, max_size=4),

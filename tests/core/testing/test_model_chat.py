@@ -78,11 +78,18 @@ REFUSED: list[tuple[Json, str]] = [
     (asking({"role": "developer", "content": "x"}), "messages[0].role"),
     (asking({"role": "user", "content": [{"type": "input_text", "text": "x"}]}), "messages[0].content"),
     (asking({"role": "user", "content": None}), "messages[0].content"),
+    (asking({"role": "user", "content": [{"type": "text", "text": "x"}]}), "messages[0].content"),
+    (asking({"role": "system", "content": "x"}, {"role": "system", "content": "y"}, HI), "messages[1].role"),
     (asking(HI, TOLD), "messages[1]"),
+    (
+        asking({**CALLED, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": ""}}]}, TOLD),
+        "messages[0].tool_calls",
+    ),
     (asking(CALLED, HI), "messages[1]"),
     (asking(CALLED, TOLD, TOLD), "messages[2]"),
     (asking(HI, tool_choice="auto"), "tool_choice"),
     (asking(HI, tools=[{"type": "function", "name": "f"}]), "tools[0]"),
+    (asking(HI, tools=[{"type": "function", "function": {"name": "a.b"}}]), "tools[0]"),
 ]
 
 

@@ -97,6 +97,12 @@ async def test_whole_character_beyond_the_basic_plane_is_dispatched() -> None:
     assert tool.calls == [{"a": "😀"}]
 
 
+async def test_large_integer_in_arguments_keeps_its_digits() -> None:
+    tool = FakeTool(says)
+    await run(GatewayCall(tool, '{"a": 123456789012345678901234567890, "b": [-9223372036854775809]}'))
+    assert tool.calls == [{"a": 123456789012345678901234567890, "b": [-9223372036854775809]}]
+
+
 async def test_hanging_call_times_out_and_its_siblings_do_not() -> None:
     calls = [GatewayCall(FakeTool(body), "") for body in (says, hangs, says)]
     results = await run(*calls, limits=CallLimits(call_timeout_s=0.05))

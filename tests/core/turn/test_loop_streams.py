@@ -184,12 +184,11 @@ async def test_tool_that_takes_long_does_not_silence_the_stream(mcp: McpServers,
         server.release.set()
     events = running.result()
 
-    listing = next(event for event in events if event.type == "response.output_item.done")
     begun = [event.type for event in events].index("response.mcp_call_arguments.done")
     ended = [event.type for event in events].index("response.mcp_call.completed")
     between = events[begun + 1 : ended]
     assert {event.type for event in between} == {SIGN}
-    assert [event.data["response"]["output"] for event in between] == [[listing.data["item"]]] * len(between)
+    assert [event.data["response"] for event in between] == [events[0].data["response"]] * len(between)
     assert events[-1].data["response"]["output"][1]["output"] == "late"
 
 
@@ -296,6 +295,22 @@ async def test_closing_a_silent_turn_ends_what_is_below(mcp: McpServers) -> None
     async with asyncio.timeout(WAIT_S), aclosing(run_tool_loop(turn(), model, mcp, HASTY)) as events:
         assert [(await anext(events)).type for _ in range(3)] == ["response.created", SIGN, SIGN]
     assert model.closed == 1
+
+
+# What fails in the middle
+
+
+async def test_event_that_is_too_much_in_its_middle_takes_no_numbers(mcp: McpServers) -> None:
+    """Below may tell a whole response at once; items before the one that is too large have no event of their own."""
+    response = message_events(["Hi"])[-1]["response"]
+    large = {**response["output"][0], "id": "msg_2", "content": [{"type": "output_text", "text": "x" * 100_000}]}
+
+    async def below(asked: TurnRequest) -> AsyncGenerator[Event, None]:
+        yield Event("response.created", message_events(["Hi"])[0])
+        yield terminal_event({**response, "output": [*response["output"], large]}, 1)
+
+    events = await Watched(turn(), below, mcp, replace(PATIENT, max_retained_bytes=64 * 1024)).run()
+    assert events[-1].data["response"]["error"]["code"] == "upstream_limit"
 
 
 # Padding

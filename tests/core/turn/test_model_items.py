@@ -101,6 +101,20 @@ def test_missing_id_that_servers_demand_is_filled_in_by_place_and_always_the_sam
         assert GRAMMAR.fullmatch(filled["id"])
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("", "{}"),
+        (" \n", "{}"),
+        ('{"x":  1}', '{"x":  1}'),
+        ('{"x": "a', '{"invalid_json":"{\\"x\\": \\"a"}'),
+        ("[1]", '{"invalid_json":"[1]"}'),
+    ],
+)
+def test_arguments_of_a_call_are_always_a_json_object(written: str, sent: str) -> None:
+    assert told({**CALL, "arguments": written}, OUTPUT) == [{**CALL, "arguments": sent}, OUTPUT]
+
+
 foreign_ids = st.one_of(
     st.text(st.characters(exclude_categories=()), min_size=1, max_size=80),
     st.sampled_from(["item_x", "msg_item_x", "call_1", "fc", "msg_", "msg_é", "msg_" + "x" * 61, "\ud83d", "a\0"]),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
@@ -10,6 +11,7 @@ from attache_core.turn.patience import PatientBody
 
 SHORT_S = 0.02
 LONG_S = 60.0
+WAIT_S = 5.0
 
 
 async def saying(*chunks: bytes) -> AsyncIterator[bytes]:
@@ -77,6 +79,48 @@ async def test_cancellation_from_outside_goes_through() -> None:
         reading.cancel()
 
     assert reading.cancelled()
+
+
+async def test_silence_is_504_also_for_a_task_that_is_being_cancelled() -> None:
+    """Such a task may read a body while it cleans up; its own cancellation has been delivered by then."""
+
+    async def clean_up() -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            with pytest.raises(UpstreamError):
+                await anext(PatientBody(falling_silent(), SHORT_S))
+        return task.cancelling()
+
+    async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as tasks:
+        cleaning_up = tasks.create_task(clean_up())
+    assert cleaning_up.result() == 1
+
+
+@pytest.mark.parametrize("end", [b"late", OSError("reset")])
+async def test_body_that_ends_its_wait_otherwise_leaves_its_reader_uncancelled(end: bytes | OSError) -> None:
+    """A cancelled read may still bring bytes, or fail for a reason of its own."""
+
+    async def stubborn() -> AsyncIterator[bytes]:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        if isinstance(end, OSError):
+            raise end
+        yield end
+        yield b"more"
+
+    body = PatientBody(stubborn(), SHORT_S)
+    if isinstance(end, bytes):
+        assert [chunk async for chunk in body] == [b"late", b"more"]
+    else:
+        with pytest.raises(OSError, match="reset"):
+            await anext(body)
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
 
 
 async def test_limit_of_the_reader_itself_goes_through() -> None:

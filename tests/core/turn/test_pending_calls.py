@@ -27,6 +27,7 @@ def output(call_id: str, kind: str = "function_call_output") -> Json:
         [called("a", "shell_call"), output("a", "shell_call_output")],
         [called("a", "local_shell_call"), {"type": "local_shell_call_output", "id": "a", "output": "x"}],
         [called("a", "local_shell_call"), {**output("a", "local_shell_call_output"), "id": "lsho_1"}],
+        [called("a", "local_shell_call"), output("a")],
         [called("a", "apply_patch_call"), output("a", "apply_patch_call_output")],
         [called("a", "computer_call"), output("a", "computer_call_output")],
         [{"type": "mcp_call", "id": "mcp_1", "output": "x"}],

@@ -22,6 +22,7 @@ MESSAGE = {
     "content": [{"type": "output_text", "text": "Hi"}],
 }
 ANSWER = {"id": "resp_theirs", "object": "response", "status": "completed", "model": "theirs", "output": [MESSAGE]}
+FAILED = {**ANSWER, "status": "failed", "error": {"code": "server_error", "message": "no"}}
 
 
 @dataclass
@@ -114,12 +115,8 @@ async def test_stream_that_breaks_off_ends_as_failed() -> None:
         (streaming(), True),
         (streaming([1]), True),
         (streaming({"object": "chat.completion.chunk", "choices": []}), True),
-        (
-            Answer(
-                chunks=(encode({**ANSWER, "status": "failed", "error": {"code": "server_error", "message": "no"}}),)
-            ),
-            False,
-        ),
+        (Answer(chunks=(encode(FAILED),)), False),
+        (Answer(chunks=(encode(FAILED),)), True),
     ],
 )
 async def test_what_is_no_answer_is_502_before_the_first_event(answer: Answer, stream: bool) -> None:
@@ -282,3 +279,34 @@ async def test_request_id_of_the_server_goes_along_with_its_error() -> None:
     with pytest.raises(AttacheError) as failed:
         await events_of(turn(), Answer(400, headers, (b'{"error": {"message": "No."}}',)))
     assert failed.value.headers == {"x-upstream-request-id": "req_theirs"}
+
+
+async def test_http_error_whose_body_breaks_off_keeps_its_status_and_retry_after() -> None:
+    async def breaking() -> AsyncIterator[bytes]:
+        yield b'{"error": '
+        raise UpstreamError("The inference server broke off its answer.", code="broke_off")
+
+    class Broken(Answer):
+        @property
+        def body(self) -> AsyncIterator[bytes]:
+            return breaking()
+
+    with pytest.raises(AttacheError) as failed:
+        await events_of(turn(), Broken(429, {"content-type": "application/json", "retry-after": "3"}))
+    assert (failed.value.http_status, failed.value.headers) == (429, {"retry-after": "3"})
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["each in a chunk", "in one chunk"])
+async def test_what_was_said_before_the_stream_became_garbage_is_shown_however_it_was_cut(together: bool) -> None:
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"}
+    chunks = (*streaming(CREATED, delta).chunks, b"data: {garbage\n\n")
+    answer = Answer(headers={"content-type": "text/event-stream"}, chunks=(b"".join(chunks),) if together else chunks)
+    deltas: list[str] = []
+
+    async def read() -> None:
+        async for event in run_round(turn(stream=True), sending(answer)):
+            deltas.extend([event.data["delta"]] if "delta" in event.data else [])
+
+    with pytest.raises(UpstreamError):
+        await read()
+    assert deltas == ["Hi"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -154,6 +154,24 @@ async def test_cancelling_the_reader_interrupts_a_pending_read() -> None:
         await reached.wait()
         reading.cancel()
     assert (reading.cancelled(), source.ended) == (True, ["cancelled", "over"])
+
+
+async def test_closing_it_ends_a_source_that_ignores_its_cancellation_and_talks_on() -> None:
+    said = 0
+
+    async def stubborn() -> AsyncGenerator[str, None]:
+        nonlocal said
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        while True:
+            said += 1
+            yield "more"
+
+    async with asyncio.timeout(WAIT_S):
+        async with aclosing(with_signs_of_life(stubborn(), interval_s=SOON_S, sign=lambda: SIGN)) as events:
+            assert await anext(events) == SIGN
+    assert said == 1
+    assert len(asyncio.all_tasks()) == 1
 
 
 async def test_it_that_is_never_read_never_starts_the_source() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from attache_filters.builtin.chat_completions import ChatCompletionsConfig
 from attache_process import Finished, run_attache
 
 Attache = Callable[..., Finished]
@@ -90,6 +91,16 @@ def test_filters_with_a_name_shows_its_settings(attache: Attache) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     [row] = [line for line in done.stdout.splitlines() if line.startswith("max_rounds")]
     assert row.split()[:3] == ["max_rounds", "int", "10"]
+
+
+def test_settings_of_a_filter_are_not_cut_off_where_there_is_no_room(
+    attache: Attache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = attache("filters", "chat_completions").stdout
+    settings = ChatCompletionsConfig.model_fields
+    assert [word for line in shown.splitlines() for word in line.split()[:1] if word in settings] == list(settings)
+    assert "…" not in shown
 
 
 def test_filters_with_an_unknown_name_lists_the_known_ones(attache: Attache) -> None:

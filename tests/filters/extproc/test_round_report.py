@@ -15,6 +15,7 @@ from attache_core.types.turn import TurnRequest
 from attache_filters.extproc.chain import Chain
 from attache_filters.extproc.guard import guarded
 from attache_filters.extproc.round_report import MAX_LOGGED_CHARS
+from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.filter import FilterConfig, InferenceFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 
@@ -93,6 +94,17 @@ async def test_failure_of_the_server_is_one_line_without_its_words(
     assert await logged(Asks(end), answered(answer)) == [expected]
 
 
+async def test_failure_that_is_told_twice_is_one_line() -> None:
+    class Both(Asks):
+        async def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
+            async for event in super().__call__(turn, below):
+                yield event
+            raise UpstreamError(SECRET, code="upstream_broke_off")
+
+    Both.__qualname__ = "Asks"
+    assert await logged(Both(FAILED), answered(200)) == [line(200, "server_error")]
+
+
 async def test_server_that_never_answered_has_no_status() -> None:
     silent = Asks(UpstreamError(SECRET, http_status=504, code="upstream_timeout"), asks=False)
 
@@ -111,8 +123,9 @@ async def test_request_id_of_the_server_is_in_the_line_and_bounded() -> None:
         Asks(ended("completed")),
         Asks(ended("incomplete")),
         Asks(ClientError(SECRET, code="unsupported_value"), asks=False),
+        Asks(StreamEndedError("the response was sent")),
     ],
-    ids=["completed", "incomplete", "refused before it was asked"],
+    ids=["completed", "incomplete", "refused before it was asked", "the client left"],
 )
 async def test_what_is_no_failure_of_the_server_leaves_no_line(asks: Asks) -> None:
     assert await logged(asks, answered(200)) == []

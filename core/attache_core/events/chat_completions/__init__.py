@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attache_core.events.chat_completions.called_tool import CalledTool
 from attache_core.events.chat_completions.reader import ChatCompletionsReader
 
-__all__ = ["ChatCompletionsReader"]
+__all__ = ["CalledTool", "ChatCompletionsReader"]

@@ -9,23 +9,26 @@ Knows which call an entry of `tool_calls` belongs to; is unaware of text. Rules,
   argument, or when anything else is said.
 - A call ends where something else is said, if its arguments are whole by then; otherwise they may go on among others',
   and it ends with the answer.
-- A call of a custom tool comes as one of the function that stands for it; see `custom_input`.
+- A call without arguments may come with an empty text for them: it has an empty object, because clients read JSON.
+- A call of a tool that is no function, or is one of a namespace, comes as one of the function that stands for it; for
+  the input of a custom tool see `custom_input`.
 
 Invariant: at most one call waits to be announced. Source: API reference, "The chat completion chunk object".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from attache_core import json_codec
 from attache_core.errors import UpstreamError
+from attache_core.events.chat_completions.called_tool import CalledTool
 from attache_core.events.chat_completions.custom_input import CustomInput
 from attache_core.events.chat_completions.fields import list_of, not_an_answer, object_of, text_of
 from attache_core.events.error_codes import BAD_ANSWER
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import as_text
+from attache_core.events.json_texts import is_json_object
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone
 from attache_core.events.text_done import SaidEvent
 from attache_core.json_codec import Json
@@ -41,22 +44,25 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: GrowingText = field(default_factory=GrowingText)
+    tool: CalledTool | None = None
+    """What is called, once the call is announced."""
     custom: CustomInput | None = None
     """Of a call of a custom tool, once it is announced."""
 
     @property
     def item(self) -> Json:
-        kind = "function_call" if self.custom is None else "custom_tool_call"
+        tool = self.tool or CalledTool(self.name)
         # A longer id could not be sent back: without one, the call gets an id of this gateway's.
         call_id = self.id if len(self.id) <= MAX_ID_CHARS else ""
-        return {"type": kind, "call_id": call_id, "name": self.name}
+        named = {"name": tool.name} if tool.namespace is None else {"name": tool.name, "namespace": tool.namespace}
+        return {"type": tool.kind, "call_id": call_id, **named}
 
 
 class ChatCalls:
-    """The calls of one answer; `custom_tools` are the names of those that are to be read as custom ones."""
+    """The calls of one answer; `tools` are those that functions stand for, by the function's name."""
 
-    def __init__(self, custom_tools: Collection[str] = ()) -> None:
-        self._custom_tools = custom_tools
+    def __init__(self, tools: Mapping[str, CalledTool]) -> None:
+        self._tools = tools
         self._by_index: dict[int, _Call] = {}
         self._by_id: dict[str, _Call] = {}
         self._open: dict[str, _Call] = {}
@@ -97,23 +103,26 @@ class ChatCalls:
         if call is None or call.key not in self._open:
             return []
         said = self._announce(call)
-        return [*said, *self._done(call)] if _is_whole(call.arguments.value) else said
+        return [*said, *self._done(call)] if is_json_object(call.arguments.value) else said
 
-    def end(self) -> list[SaidEvent]:
-        """The answer is over: announce the call that waits, and give out what is still held back of the others.
+    def end(self, *, complete: bool) -> list[SaidEvent]:
+        """The answer is over: announce the call that waits, and give out what is still owed of the others.
 
         None of them is ended: that is for whoever knows how the answer ended.
         """
         said = [] if self._last is None else self._announce(self._last)
         for call in self._open.values():
             said += self._rest(call)
+            if complete and call.custom is None and not call.arguments.value.strip():
+                said.append(Delta(call.key, None, "arguments", "{}"))
         return said
 
     def _announce(self, call: _Call) -> list[SaidEvent]:
         if not self._waits or call is not self._last:
             return []
         self._waits = False
-        if call.name in self._custom_tools:
+        call.tool = self._tools.get(call.name)
+        if call.tool is not None and call.tool.kind == "custom_tool_call":
             call.custom = CustomInput()
         return [ItemAdded(call.key, call.item)]
 
@@ -175,11 +184,3 @@ class ChatCalls:
         if call.custom is not None:
             return [*announced, Delta(call.key, None, "input", call.custom.feed(arguments))]
         return [*announced, Delta(call.key, None, "arguments", arguments)]
-
-
-def _is_whole(arguments: str) -> bool:
-    """Whether they are a JSON object, so that nothing but white space can follow."""
-    try:
-        return isinstance(json_codec.decode(arguments), dict)
-    except ValueError:
-        return False

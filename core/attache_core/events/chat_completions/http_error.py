@@ -1,7 +1,7 @@
 """A chat server's refusal in the words of the request that the client sent: it knows no `messages`.
 
-What an HTTP error means is the dialects' to say; here only its `param` is led back. Where an element of `messages` came
-from is not known any more, so the whole `input` is named.
+What an HTTP error means is the dialects' to say; here only its `param` is led back. Where an element of `messages` or
+`tools` came from is not known any more, so the whole `input`, or `tools`, is named.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def response_param(param: str) -> str:
     if re.match(r"messages\b", param):
         return "input"
     if re.match(r"tools\b", param):
-        return param.replace("].function", "]", 1)
+        return "tools"
     for name, ours in _PARAMETERS.items():
         if re.match(rf"{re.escape(name)}(?![\w])", param):
             return ours + param[len(name) :]

@@ -15,12 +15,14 @@ the documentation of vLLM, SGLang, llama.cpp and DeepSeek.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from attache_core.errors import AttacheError
 from attache_core.events.accumulator import CUT_OFF
 from attache_core.events.answer_json import answer_object
+from attache_core.events.chat_completions.called_tool import CalledTool
 from attache_core.events.chat_completions.calls import ChatCalls
 from attache_core.events.chat_completions.fields import list_of, not_an_answer, object_of, text_of
 from attache_core.events.chat_completions.http_error import response_error
@@ -36,16 +38,17 @@ MAX_HELD_TOKENS = 32
 """How many log probabilities wait for text: a character may take a few tokens, which come without any."""
 
 _COMPLETED: Final = frozenset({"stop", "tool_calls", "function_call"})
+_NO_TOOLS: Final[Mapping[str, CalledTool]] = MappingProxyType({})
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 class ChatCompletionsReader:
-    """The reader of one answer; stateful. `custom_tools` are the names of tools whose calls are custom ones."""
+    """The reader of one answer; stateful. `tools` are those that functions stand for, by the function's name."""
 
-    def __init__(self, custom_tools: Collection[str] = ()) -> None:
+    def __init__(self, tools: Mapping[str, CalledTool] = _NO_TOOLS) -> None:
         self._started = False
         self._ended = False
-        self._calls = ChatCalls(custom_tools)
+        self._calls = ChatCalls(tools)
         self._item: str | None = None
         """The type of the text item that is being said; None when the next text begins one."""
         self._items = 0
@@ -93,7 +96,8 @@ class ChatCompletionsReader:
             said.append(Started(payload))
         for place, value in enumerate(list_of(payload.get("choices"))):
             choice = object_of(value)
-            if choice.get("index", place) == 0:
+            index = choice.get("index")
+            if (place if index is None else index) == 0:
                 self._read_choice(choice, said)
         self._usage = payload.get("usage") or self._usage
         return said
@@ -103,7 +107,7 @@ class ChatCompletionsReader:
         if self._ended:
             return []
         self._ended = True
-        return [*self._calls.end(), self._finished()]
+        return [*self._calls.end(complete=self._finish_reason in _COMPLETED), self._finished()]
 
     def _read_choice(self, choice: Json, said: list[SaidEvent]) -> None:
         whole = choice.get("message") is not None

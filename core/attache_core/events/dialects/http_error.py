@@ -8,6 +8,7 @@ Invariants:
 - What is wrong with the request keeps its status and words, because the client must act on them.
 - What is wrong with the server does not show its words, but for what Envoy says in its place, by a code of ours.
 - A refusal of credentials keeps its status and its code and nothing else: its words may repeat a key.
+- An input that is too long for the model has the API's code, however the server said it.
 - A body that is no API error is never echoed, and never the client's fault.
 - Headers that tell a client when to try again go along wherever it may.
 """
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 
 from attache_core import json_codec
 from attache_core.errors import SERVER_ERROR, AttacheError, ClientError, UpstreamError
+from attache_core.events.dialects.context_length import CONTEXT_LENGTH_EXCEEDED, CONTEXT_PARAM, is_context_overflow
 from attache_core.events.error_codes import UPSTREAM_CODES
 from attache_core.json_codec import Json
 
@@ -29,6 +31,9 @@ _MEANT_FOR_CLIENT = _CREDENTIALS | {413, 429}
 
 _NO_SUCH_PATH = frozenset({404, 405})
 """What a web framework says of a path that it does not have, with a `detail` of its own."""
+
+_ABOUT_INPUT = frozenset({400, 413, 422})
+"""Statuses of a request that would fail again as it is."""
 
 _TRY_AGAIN = frozenset({408, 409, 429})
 """Statuses below 500 after which a client may send the same request once more, as OpenAI's SDKs do."""
@@ -55,8 +60,11 @@ def _refusal(status: int, given: Mapping[str, object], headers: Mapping[str, str
     if status in _CREDENTIALS:
         message = f"The inference server refused the credentials of this request with HTTP status {status}."
         return ClientError(message, http_status=status, code=code)
+    message = text(given.get("message")) or f"The inference server refused the request with HTTP status {status}."
+    if code is None and status in _ABOUT_INPUT and is_context_overflow(given):
+        return ClientError(message, http_status=status, code=CONTEXT_LENGTH_EXCEEDED, param=CONTEXT_PARAM)
     return ClientError(
-        text(given.get("message")) or f"The inference server refused the request with HTTP status {status}.",
+        message,
         http_status=status,
         error_type=_api_type(given.get("type")),
         code=code,
@@ -75,8 +83,9 @@ def _server_error(status: int, given: Mapping[str, object], headers: Mapping[str
 
 def stream_error(fields: Mapping[str, object]) -> Json:
     """`{code, message}` of a response that failed, from whatever a server says of an error in a stream."""
+    too_long = CONTEXT_LENGTH_EXCEEDED if is_context_overflow(fields) else SERVER_ERROR
     return {
-        "code": error_code(fields.get("code")) or SERVER_ERROR,
+        "code": error_code(fields.get("code")) or too_long,
         "message": text(fields.get("message")) or "The inference server failed.",
     }
 

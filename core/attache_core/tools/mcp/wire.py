@@ -201,7 +201,7 @@ def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> h
 def _message(body: bytes) -> Json | None:
     """A JSON-RPC message, or None when it is none."""
     try:
-        message = json_codec.decode(body)
+        message = json_codec.decode_exactly(body)
     except ValueError:
         return None
     return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from attache_core.turn.chat_completions.messages import ReasoningField
-from attache_core.turn.chat_completions.request import (
+from attache_core.turn.chat_completions.function_names import called_tools
+from attache_core.turn.chat_completions.options import (
     DEFAULT_REASONING_FIELDS,
     ChatRequestOptions,
+    LateSystemRole,
     MaxTokensField,
-    chat_request,
+    ReasoningField,
 )
-from attache_core.turn.chat_completions.tools import custom_tool_names
+from attache_core.turn.chat_completions.request import chat_request
 
 __all__ = [
     "DEFAULT_REASONING_FIELDS",
     "ChatRequestOptions",
+    "LateSystemRole",
     "MaxTokensField",
     "ReasoningField",
+    "called_tools",
     "chat_request",
-    "custom_tool_names",
 ]

@@ -1,8 +1,8 @@
-"""Content of messages and of call outputs as chat content: a string where it is one text, else an array of parts.
+"""Content of messages and of call outputs as chat content: a string where it is all text, else an array of parts.
 
-A string, because there are servers and templates that read nothing else. A refusal is sent as the text that the model
-said in its place: the field that the API has for it is read by no template. Source: API reference, "messages" of the
-chat completion.
+A string, because there are servers (DeepSeek's, for one) and templates that read nothing else; texts are joined by a
+line end, as vLLM and llama.cpp do with an array. A refusal is sent as the text that the model said in its place: the
+field that the API has for it is read by no template. Source: API reference, "messages" of the chat completion.
 """
 
 from __future__ import annotations
@@ -27,9 +27,16 @@ def chat_content(content: object) -> str | list[Json]:
 
 def joined_content(parts: list[Json]) -> str | list[Json]:
     """Parts of chat content as one value."""
-    if not parts:
-        return ""
-    return str(parts[0]["text"]) if len(parts) == 1 and parts[0]["type"] == "text" else parts
+    if any(part["type"] != "text" for part in parts):
+        return parts
+    return "\n".join(str(part["text"]) for part in parts)
+
+
+def content_parts(content: str | list[Json]) -> list[Json]:
+    """The other way round; an empty text is no part."""
+    if isinstance(content, str):
+        return [text_part(content)] if content else []
+    return content
 
 
 def text_part(text: object) -> Json:

@@ -7,40 +7,45 @@ a message with calls must be followed at once by their outputs. Knows items; is 
 - Reasoning goes along with what followed it, and is left out where nothing did; of reasoning that is encrypted there is
   nothing to say.
 - Text that a model said after its calls stands before them: a message has one order only.
+- The outputs of calls follow the message with the calls, whatever stood between: strict servers refuse anything else.
+- The instructions and the system messages in front are one message: there are templates that refuse a second one, or
+  leave it out without a word.
 
 Source: API reference, "messages" of the chat completion.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from attache_core import json_codec
 from attache_core.events.chat_completions.custom_input import CUSTOM_INPUT
 from attache_core.json_codec import Json
-from attache_core.turn.chat_completions.content import chat_content, joined_content, text_part
+from attache_core.turn.chat_completions.content import chat_content, content_parts, joined_content
+from attache_core.turn.chat_completions.function_names import FunctionNames
 from attache_core.turn.chat_completions.not_expressible import not_expressible
+from attache_core.turn.chat_completions.options import ChatRequestOptions, ReasoningField
 
-ReasoningField = Literal["reasoning_content", "reasoning"]
-"""What servers call the reasoning of an assistant message."""
-
-_SYSTEM_ROLES: Final = {"system": "system", "developer": "system", "user": "user"}
+_SYSTEM_ROLES: Final = ("system", "developer")
 """`developer` is a role that most chat templates do not have, and `system` means the same to those that do."""
+
+_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 
 
 def chat_messages(
-    instructions: object, items: Sequence[Json], reasoning_fields: Sequence[ReasoningField]
+    instructions: object, items: Sequence[Json], options: ChatRequestOptions, names: FunctionNames
 ) -> list[Json]:
-    """The messages of a conversation.
+    """The messages of a conversation; `names` are of the tools that the request declares.
 
     Raises:
         ClientError: an item, or a part of one, has no counterpart.
     """
-    conversation = _Conversation(reasoning_fields)
+    conversation = _Conversation(items, options, names)
     if instructions:
-        conversation.say("system", str(instructions))
+        conversation.say_as_system(str(instructions))
     for item in items:
         conversation.add(item)
     return conversation.end()
@@ -68,8 +73,11 @@ class _Assistant:
 
 
 class _Conversation:
-    def __init__(self, reasoning_fields: Sequence[ReasoningField]) -> None:
-        self._reasoning_fields = reasoning_fields
+    def __init__(self, items: Sequence[Json], options: ChatRequestOptions, names: FunctionNames) -> None:
+        self._options = options
+        self._names = names
+        self._outputs = _outputs(items)
+        """What is still to be told, by `call_id`."""
         self._messages: list[Json] = []
         self._assistant = _Assistant()
 
@@ -80,10 +88,20 @@ class _Conversation:
             raise not_expressible(f"An item of type '{kind}'", "input")
         take(self, item)
 
-    def say(self, role: str, content: str | list[Json], **fields: object) -> None:
+    def say(self, role: str, content: str | list[Json]) -> None:
         """A message of somebody other than the model."""
         self._end_assistant()
-        self._messages.append({"role": role, **fields, "content": content})
+        self._messages.append({"role": role, "content": content})
+
+    def say_as_system(self, content: str | list[Json]) -> None:
+        """A system message: a part of the first message for as long as nobody else said anything."""
+        self._end_assistant()
+        if not self._messages:
+            self.say("system", content)
+        elif len(self._messages) == 1 and self._messages[0]["role"] == "system":
+            self._messages[0]["content"] = _paragraphs(self._messages[0]["content"], content)
+        else:
+            self.say(self._options.late_system_role, content)
 
     def end(self) -> list[Json]:
         self._end_assistant()
@@ -92,13 +110,15 @@ class _Conversation:
     def take_message(self, item: Json) -> None:
         role = str(item.get("role"))
         content = chat_content(item.get("content"))
+        if role in _SYSTEM_ROLES:
+            self.say_as_system(content)
+            return
         if role != "assistant":
-            self.say(_SYSTEM_ROLES.get(role, role), content)
+            self.say(role, content)
             return
         if self._assistant.parts is not None and not self._assistant.calls:
             self._end_assistant()
-        parts = [text_part(content)] if isinstance(content, str) and content else content
-        self._assistant.parts = [*(self._assistant.parts or []), *parts]
+        self._assistant.parts = [*(self._assistant.parts or []), *content_parts(content)]
 
     def take_reasoning(self, item: Json) -> None:
         if self._assistant.parts is not None and not self._assistant.calls:
@@ -108,30 +128,54 @@ class _Conversation:
             self._assistant.reasoning.append(text)
 
     def take_function_call(self, item: Json) -> None:
-        self._call(item, item.get("arguments"))
+        self._call(item, str(item.get("arguments")))
 
     def take_custom_call(self, item: Json) -> None:
         self._call(item, json_codec.encode({CUSTOM_INPUT: item.get("input")}).decode())
 
     def take_output(self, item: Json) -> None:
-        self.say("tool", chat_content(item.get("output")), tool_call_id=item.get("call_id"))
+        self._end_assistant()
+        waiting = self._outputs[item.get("call_id")]
+        if waiting and waiting[0] is item:
+            self._tell(waiting.popleft())
 
-    def _call(self, item: Json, arguments: object) -> None:
-        function = {"name": item.get("name"), "arguments": arguments}
+    def _tell(self, output: Json) -> None:
+        content = chat_content(output.get("output"))
+        self._messages.append({"role": "tool", "tool_call_id": output.get("call_id"), "content": content})
+
+    def _call(self, item: Json, arguments: str) -> None:
+        function = {"name": self._names.of(item.get("name"), item.get("namespace")), "arguments": arguments}
         self._assistant.calls.append({"id": item.get("call_id"), "type": "function", "function": function})
 
     def _end_assistant(self) -> None:
-        message = self._assistant.message(self._reasoning_fields)
+        said, self._assistant = self._assistant, _Assistant()
+        message = said.message(self._options.reasoning_fields)
         if message is not None:
             self._messages.append(message)
-        self._assistant = _Assistant()
+        for call in said.calls:
+            if waiting := self._outputs.get(call["id"]):
+                self._tell(waiting.popleft())
+
+
+def _outputs(items: Sequence[Json]) -> dict[object, deque[Json]]:
+    """The outputs of calls by `call_id`, each in order."""
+    outputs: dict[object, deque[Json]] = {}
+    for item in items:
+        if item.get("type") in _OUTPUTS:
+            outputs.setdefault(item.get("call_id"), deque()).append(item)
+    return outputs
+
+
+def _paragraphs(first: str | list[Json], second: str | list[Json]) -> str | list[Json]:
+    if isinstance(first, str) and isinstance(second, str):
+        return "\n\n".join(filter(None, (first, second)))
+    return [*content_parts(first), *content_parts(second)]
 
 
 _ITEMS: Final[dict[str, Callable[[_Conversation, Json], None]]] = {
     "message": _Conversation.take_message,
     "reasoning": _Conversation.take_reasoning,
     "function_call": _Conversation.take_function_call,
-    "function_call_output": _Conversation.take_output,
     "custom_tool_call": _Conversation.take_custom_call,
-    "custom_tool_call_output": _Conversation.take_output,
+    **dict.fromkeys(_OUTPUTS, _Conversation.take_output),
 }

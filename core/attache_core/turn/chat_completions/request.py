@@ -8,18 +8,15 @@ Pure. Source: API reference, "Create chat completion" and "Create a model respon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from attache_core.json_codec import Json
-from attache_core.turn.chat_completions.messages import ReasoningField, chat_messages
+from attache_core.turn.chat_completions.function_names import FunctionNames
+from attache_core.turn.chat_completions.messages import chat_messages
 from attache_core.turn.chat_completions.not_expressible import not_expressible
+from attache_core.turn.chat_completions.options import ChatRequestOptions
 from attache_core.turn.chat_completions.tools import chat_tools
 from attache_core.types.turn import TurnRequest, input_items
-
-MaxTokensField = Literal["max_tokens", "max_completion_tokens"]
-
-DEFAULT_REASONING_FIELDS: Final[tuple[ReasoningField, ...]] = ("reasoning_content", "reasoning")
 
 LOGPROBS: Final = "message.output_text.logprobs"
 
@@ -32,21 +29,6 @@ _WITHOUT_MEANING: Final = frozenset({"store", "truncation"})
 """What the gateway did, or what is so anyway: nothing is kept, and `truncation: disabled` is what servers do."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequestOptions:
-    """Where servers differ in what they read.
-
-    Attributes:
-        max_tokens_field: what they call the bound on what the model may say. Every server that is known here reads
-            `max_tokens`; OpenAI's reasoning models read the other one only.
-        reasoning_fields: under which names the reasoning of earlier answers is sent: vLLM reads `reasoning`, SGLang,
-            llama.cpp and DeepSeek `reasoning_content`, and each ignores the other. None of them leaves it out.
-    """
-
-    max_tokens_field: MaxTokensField = "max_tokens"
-    reasoning_fields: tuple[ReasoningField, ...] = DEFAULT_REASONING_FIELDS
-
-
 def chat_request(turn: TurnRequest, options: ChatRequestOptions) -> Json:
     """The body of `POST /v1/chat/completions`; `turn` is one that a stateless server may see (`model_request`).
 
@@ -55,11 +37,13 @@ def chat_request(turn: TurnRequest, options: ChatRequestOptions) -> Json:
     """
     body = turn.body
     _refuse(body)
+    tools = body.get("tools") or ()
+    names = FunctionNames(tools)
     passed = {name: value for name, value in body.items() if name not in _TRANSLATED | _WITHOUT_MEANING}
     return {
         **passed,
-        "messages": chat_messages(body.get("instructions"), input_items(body), options.reasoning_fields),
-        **chat_tools(body.get("tools") or (), body.get("tool_choice"), body.get("parallel_tool_calls")),
+        "messages": chat_messages(body.get("instructions"), input_items(body), options, names),
+        **chat_tools(tools, body.get("tool_choice"), body.get("parallel_tool_calls"), names),
         **_text(body.get("text") or {}),
         **_reasoning(body.get("reasoning") or {}),
         **_given({options.max_tokens_field: body.get("max_output_tokens")}),
@@ -97,9 +81,9 @@ def _response_format(given: Json) -> Json:
 def _reasoning(reasoning: Json) -> Json:
     _refuse_others(reasoning, "reasoning", ("effort", "summary", "generate_summary"))
     for name in ("summary", "generate_summary"):
-        if reasoning.get(name) not in (None, "auto"):
-            message = "The model's whole reasoning is shown: leave it out, or set it to 'auto'."
-            raise not_expressible("A summary of the reasoning", f"reasoning.{name}", message)
+        if reasoning.get(name) not in (None, "auto", "detailed"):
+            message = "The model's whole reasoning is shown: leave it out, or set it to 'auto' or 'detailed'."
+            raise not_expressible("A short summary of the reasoning", f"reasoning.{name}", message)
     return _given({"reasoning_effort": reasoning.get("effort")})
 
 

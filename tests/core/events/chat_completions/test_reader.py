@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attache_core.errors import ClientError, UpstreamError
 from attache_core.events.accumulator import CUT_OFF
-from attache_core.events.chat_completions import ChatCompletionsReader
+from attache_core.events.chat_completions import CalledTool, ChatCompletionsReader
 from attache_core.events.chat_completions.calls import MAX_NAME_CHARS
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.text_done import SaidEvent
@@ -20,6 +20,10 @@ from attache_core.json_codec import Json, encode
 from core.events.canonical_stream import check_stream
 from core.events.pipeline import accumulated, new_accumulator, sequenced
 
+NAMESPACED = {
+    "crm__find": CalledTool("find", namespace="crm"),
+    "crm__patch": CalledTool("patch", "custom_tool_call", "crm"),
+}
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
@@ -43,7 +47,7 @@ CALLS = chunk({}, "tool_calls")
 
 
 def strict(payloads: Iterable[Json], done: bool = True, custom: tuple[str, ...] = ()) -> list[ModelEvent]:
-    reader = ChatCompletionsReader(custom)
+    reader = ChatCompletionsReader({name: CalledTool(name, "custom_tool_call") for name in custom} | NAMESPACED)
     said: list[SaidEvent] = []
     for payload in payloads:
         said += reader.read_data(encode(payload))
@@ -200,7 +204,12 @@ SPLIT: list[tuple[str, list[Json], list[Json]]] = [
         [function_call("a", '{"x": 1}')],
     ),
     ("whole in one chunk", [calling(call(0, "a", "look", "{}"))], [function_call("a")]),
-    ("no arguments", [calling(call(0, "a", "look"))], [function_call("a", "")]),
+    ("no arguments", [calling(call(0, "a", "look"))], [function_call("a", "{}")]),
+    (
+        "empty arguments",
+        [calling(call(0, "a", "look", "")), calling(call(1, "b", "go", " ")), calling(call(2, "c", "look", "{}"))],
+        [function_call("a", "{}"), function_call("b", " {}", "go"), function_call("c", "{}")],
+    ),
     ("arguments as an object", [calling(call(0, "a", "look", {"x": 1}))], [function_call("a", '{"x":1}')]),
     (
         "id in each chunk",
@@ -379,6 +388,31 @@ def test_call_of_a_custom_tool_is_a_custom_call() -> None:
     assert [event.data["delta"] for event in events if event.type.endswith("input.delta")] == ["a\nb"]
 
 
+def test_call_of_a_tool_in_a_namespace_names_both() -> None:
+    found, patched = (
+        call(0, "a", "crm__find", '{"id": 1}'),
+        call(1, "b", "crm__patch", '{"input": "x"}'),
+    )
+
+    assert items_of(calling(found), calling(patched), CALLS) == [
+        {**function_call("a", '{"id": 1}', "find"), "namespace": "crm"},
+        {
+            "type": "custom_tool_call",
+            "status": "completed",
+            "call_id": "b",
+            "input": "x",
+            "name": "patch",
+            "namespace": "crm",
+        },
+    ]
+
+
+def test_call_that_is_cut_off_before_its_arguments_has_none() -> None:
+    (item,) = items_of(calling(call(0, "a", "look", "")), chunk({}, "length"))
+
+    assert item == {**function_call("a", ""), "status": "incomplete"}
+
+
 def test_custom_input_that_is_cut_off_is_what_came_of_it() -> None:
     (item,) = items_of(calling(call(0, "a", "patch", '{"input": "a\\')), chunk({}, "length"), custom=("patch",))
 
@@ -483,6 +517,12 @@ def test_error_in_the_place_of_a_chunk_is_the_outcome(payload: Json, code: str) 
     assert finished(events) == Finished("failed", error={"code": code, "message": "Out of memory."})
 
 
+def test_choice_of_a_null_index_is_numbered_by_its_place() -> None:
+    unnumbered = chunk({"content": "Hi"}, "stop", index=None)
+
+    assert items_of(unnumbered) == [message("Hi")]
+
+
 def test_choices_other_than_the_first_are_not_read() -> None:
     other = {
         **chunk({"content": "No"}),
@@ -538,7 +578,7 @@ def test_what_is_no_completion_is_an_upstream_error(body: Json) -> None:
         ("response_format", "text.format"),
         ("response_format.json_schema.schema", "text.format.schema"),
         ("reasoning_effort", "reasoning.effort"),
-        ("tools[0].function.parameters", "tools[0].parameters"),
+        ("tools[0].function.parameters", "tools"),
         ("logprobs", "top_logprobs"),
         ("temperature", "temperature"),
         ("max_tokens_per_second", "max_tokens_per_second"),

@@ -5,6 +5,7 @@ import pytest
 from attache_core import json_codec
 from attache_core.errors import AttacheError, ClientError, UpstreamError, error_object
 from attache_core.events.dialects import dialect_for
+from attache_core.events.dialects.http_error import stream_error
 from attache_core.json_codec import Json
 from core.events.recordings import Recorded, all_recorded
 
@@ -36,6 +37,76 @@ def test_llama_cpp_refusal_of_a_long_input_has_the_code_of_the_api() -> None:
         "status": 400, "headers": {}, "message": "too long", "type": "invalid_request_error",
         "param": "input", "code": "context_length_exceeded",
     }  # fmt: skip
+
+
+TOO_LONG = [
+    "This model's maximum context length is 1536 tokens. However, your request has 4176 input tokens. Please reduce …",
+    "This model's maximum context length is 8192 tokens. However, you requested 9100 tokens (8100 in the messages, …",
+    "ValueError: This model's maximum context length is 8192 tokens. However, you requested 512 output tokens and …",
+    "This model's maximum context length is 4097 tokens. However, your messages resulted in 6164 tokens.",
+    "this model's maximum context length is 4096 tokens, but the prompt contains 5000 input tokens",
+    "The engine prompt length 227861 exceeds the max_model_len 131072. Please reduce prompt.",
+    "The decoder prompt (length 5951) is longer than the maximum model length of 4096. Make sure that …",
+    "The prompt (total length 5000) is too long to fit into the model (context length 4096).",
+    "Input length (265330) exceeds model's maximum context length (262144).",
+    "Input length (66,275) exceeds model's maximum context length (65,536).",
+    "Input length (57719 tokens) exceeds the maximum allowed length (55539 tokens). Use a shorter input or enable …",
+    "The input (250000 tokens) is longer than the model's context length (200000 tokens).",
+    "Requested token count exceeds the model's maximum context length of 131072 tokens. You requested a total of …",
+    "the request exceeds the available context size, try increasing it",
+    "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+]
+"""What vLLM, SGLang and llama.cpp say of an input that does not fit."""
+
+NOT_TOO_LONG = [
+    "'max_tokens' … is too large: 8000. This model's maximum context length is 4096 tokens and your request has 2778 …",
+    "The encoder prompt (length 5951) is longer than the maximum model length of 4096.",
+    "Invalid 'metadata.a': string too long. Expected a string with maximum length 512.",
+    "Invalid 'input': array too long.",
+    "The context length is not a parameter.",
+    "Field required",
+]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize("message", TOO_LONG)
+def test_refusal_of_a_long_input_in_prose_has_the_code_of_the_api(message: str, status: int) -> None:
+    error = {"message": message, "type": "BadRequestError", "param": None, "code": status}
+    for body in ({"error": error}, {"object": "error", **error}, {"detail": message}):
+        assert facts(read(status, body)) == {
+            "status": status, "headers": {}, "message": message, "type": "invalid_request_error",
+            "param": "input", "code": "context_length_exceeded",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("message", NOT_TOO_LONG)
+def test_other_refusals_are_not_taken_for_one_of_a_long_input(message: str) -> None:
+    assert read(400, {"error": {"message": message, "code": 400}}).code is None
+
+
+@pytest.mark.parametrize(("status", "code"), [(400, "invalid_prompt"), (404, None), (429, None)])
+def test_refusal_that_says_what_it_is_stays_what_it_is(status: int, code: str | None) -> None:
+    assert read(status, {"error": {"message": TOO_LONG[0], "code": code}}).code == code
+
+
+def test_failure_of_the_server_is_not_the_inputs_though_it_says_so() -> None:
+    assert facts(read(500, {"error": {"message": TOO_LONG[0]}})) == {
+        "status": 502, "headers": {}, "message": "The inference server failed with HTTP status 500.",
+        "type": "server_error", "param": None, "code": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        *(({"message": message, "code": 400}, "context_length_exceeded") for message in TOO_LONG),
+        ({"message": "too long", "type": "exceed_context_size_error", "code": 400}, "context_length_exceeded"),
+        *(({"message": message, "code": 400}, "server_error") for message in NOT_TOO_LONG),
+        ({"message": TOO_LONG[0], "code": "server_error"}, "server_error"),
+    ],
+)
+def test_failure_in_a_stream_over_a_long_input_has_the_code_of_the_api(error: Json, code: str) -> None:
+    assert stream_error(error) == {"code": code, "message": error["message"]}
 
 
 @pytest.mark.parametrize(

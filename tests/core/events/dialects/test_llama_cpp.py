@@ -8,7 +8,7 @@
 | `timings` beside the terminal response | `…timings…` |
 | the final object lacks most fields of the API | `…final_object_without_most_fields…` |
 | a truncated answer is `completed` all the same | `…answer_that_was_cut_short…` |
-| errors have an integer code; an over-long input has a type of its own | `test_http_error.py` |
+| errors have an integer code; an over-long input has a type of its own, or once had prose | `test_http_error.py` |
 """
 
 from __future__ import annotations

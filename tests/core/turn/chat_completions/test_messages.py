@@ -8,7 +8,8 @@ import pytest
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.turn.chat_completions import DEFAULT_REASONING_FIELDS, ReasoningField
+from attache_core.turn.chat_completions import DEFAULT_REASONING_FIELDS, ChatRequestOptions, ReasoningField
+from attache_core.turn.chat_completions.function_names import FunctionNames
 from attache_core.turn.chat_completions.messages import chat_messages
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -17,7 +18,8 @@ PDF = "data:application/pdf;base64,JVBERi0="
 
 def messages(*items: Json, instructions: str | None = None, **options: Any) -> list[Json]:
     fields: tuple[ReasoningField, ...] = options.pop("fields", DEFAULT_REASONING_FIELDS)
-    return chat_messages(instructions, items, fields)
+    given = ChatRequestOptions(reasoning_fields=fields, **options)
+    return chat_messages(instructions, items, given, FunctionNames(()))
 
 
 def user(*parts: Json) -> Json:
@@ -48,15 +50,39 @@ TEXT = {"type": "input_text", "text": "Hi"}
 BOTH = {"reasoning_content": "Hm.", "reasoning": "Hm."}
 
 
-def test_instructions_are_the_first_message_and_developers_are_the_system() -> None:
+def test_instructions_and_developers_in_front_are_one_system_message() -> None:
     developer = {"role": "developer", "content": "No jokes."}
     system = {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "In French."}]}
 
     assert messages(developer, system, user(TEXT), instructions="Be brief.") == [
-        {"role": "system", "content": "Be brief."},
-        {"role": "system", "content": "No jokes."},
-        {"role": "system", "content": "In French."},
+        {"role": "system", "content": "Be brief.\n\nNo jokes.\n\nIn French."},
         {"role": "user", "content": "Hi"},
+    ]
+
+
+def test_system_messages_in_front_may_have_an_image() -> None:
+    system = {"role": "system", "content": [TEXT, {"type": "input_image", "image_url": PNG}]}
+
+    assert messages(system, system, instructions="Be brief.") == [
+        {
+            "role": "system",
+            "content": [
+                {"type": "text", "text": "Be brief."},
+                *[{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": PNG}}] * 2,
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize("role", ["system", "user"])
+def test_later_system_message_stays_in_its_place_under_the_role_that_is_set(role: str) -> None:
+    developer = {"role": "developer", "content": "No jokes."}
+
+    assert messages(user(TEXT), developer, developer, instructions="Be brief.", late_system_role=role) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hi"},
+        {"role": role, "content": "No jokes."},
+        {"role": role, "content": "No jokes."},
     ]
 
 
@@ -66,7 +92,7 @@ def test_instructions_are_the_first_message_and_developers_are_the_system() -> N
         ("Hi", "Hi"),
         ([], ""),
         ([TEXT], "Hi"),
-        ([TEXT, TEXT], [{"type": "text", "text": "Hi"}, {"type": "text", "text": "Hi"}]),
+        ([TEXT, TEXT], "Hi\nHi"),
         ([{"type": "input_image", "image_url": PNG}], [{"type": "image_url", "image_url": {"url": PNG}}]),
         (
             [TEXT, {"type": "input_image", "image_url": PNG, "detail": "low", "file_id": None}],
@@ -78,7 +104,7 @@ def test_instructions_are_the_first_message_and_developers_are_the_system() -> N
         ),
     ],
 )
-def test_content_is_a_string_where_it_is_one_text_and_parts_otherwise(content: Any, expected: Any) -> None:
+def test_content_is_a_string_where_it_is_all_text_and_parts_otherwise(content: Any, expected: Any) -> None:
     assert messages({"role": "user", "content": content}) == [{"role": "user", "content": expected}]
 
 
@@ -120,6 +146,20 @@ def test_text_between_calls_and_their_outputs_stays_in_the_message_of_the_calls(
     assert messages(called("a"), said("Looking."), thought("Hm."), called("b"), told("a"), told("b"))[:2] == [
         {"role": "assistant", "content": "Looking.", **BOTH, "tool_calls": [tool_call("a"), tool_call("b")]},
         {"role": "tool", "tool_call_id": "a", "content": "seen"},
+    ]
+
+
+def test_outputs_follow_their_calls_whatever_stood_between() -> None:
+    between = [user(TEXT), {"role": "developer", "content": "No jokes."}, said("Well.")]
+
+    assert messages(called("a"), called("b"), told("b"), *between, told("a"), told("a", "again")) == [
+        {"role": "assistant", "content": None, "tool_calls": [tool_call("a"), tool_call("b")]},
+        {"role": "tool", "tool_call_id": "a", "content": "seen"},
+        {"role": "tool", "tool_call_id": "b", "content": "seen"},
+        {"role": "user", "content": "Hi"},
+        {"role": "system", "content": "No jokes."},
+        {"role": "assistant", "content": "Well."},
+        {"role": "tool", "tool_call_id": "a", "content": "again"},
     ]
 
 

@@ -1,0 +1,26 @@
+"""Every gateway file in the documentation can be used as it stands, and Envoy's configuration be made of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from attache_envoy.compile.plan import plan
+from attache_envoy.gateway import parse_gateway
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILES = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")))
+    if re.search(r"^upstreams?:", block, re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_gateway_file_of_a_page_is_valid(text: str) -> None:
+    assert plan(parse_gateway(text, "page.yaml")).segments
