@@ -21,8 +21,9 @@ class ClientStream:
         released: whether anything was released; from then on a failure is an event.
     """
 
-    def __init__(self, turn: TurnRequest) -> None:
-        self._sequencer = open_response(turn)
+    def __init__(self, turn: TurnRequest, tools: Sequence[Json]) -> None:
+        """`tools` is what the response shows of the declarations."""
+        self._sequencer = open_response(turn, tools)
         self._streams = turn.stream
         self._owed: Sequence[ModelEvent] = ()
         self._usage: Json | None = None

@@ -10,6 +10,7 @@ from attache_core.errors import ClientError, UpstreamError
 from attache_core.events.event import Event, terminal_event
 from attache_core.json_codec import Json
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.scheduler import CallLimits
@@ -93,7 +94,7 @@ def ask(request: pytest.FixtureRequest, mcp: McpServers, server: RunningMcpServe
     async def run(model: Below, limits: LoopLimits | None = None, **body: Any) -> Json:
         tool = {"type": "mcp", "server_label": "demo", "server_url": server.url, "require_approval": "never"}
         turn = TurnRequest({"model": "m", "input": "Hi", "tools": [tool], "stream": request.param, **body})
-        events = [event async for event in run_tool_loop(turn, model, mcp, limits or LoopLimits())]
+        events = [event async for event in run_tool_loop(turn, model, builtin_tool_types(mcp), limits or LoopLimits())]
         if request.param:
             check_stream(events)
         else:
@@ -256,7 +257,7 @@ async def test_turn_without_tools_leaves_the_request_as_it_is(mcp: McpServers) -
     model = Model([message("Hi.")])
     turn = TurnRequest({"model": "m", "input": "Hi", "seed": 1})
 
-    [event async for event in run_tool_loop(turn, model, mcp, LoopLimits())]
+    [event async for event in run_tool_loop(turn, model, builtin_tool_types(mcp), LoopLimits())]
 
     assert model.asked == [turn.body]
 
@@ -265,7 +266,7 @@ async def test_tool_type_that_nobody_runs_is_refused(mcp: McpServers) -> None:
     turn = TurnRequest({"model": "m", "input": "Hi", "tools": [{"type": "time_machine"}]})
 
     with pytest.raises(ClientError) as refused:
-        [event async for event in run_tool_loop(turn, Model(), mcp, LoopLimits())]
+        [event async for event in run_tool_loop(turn, Model(), builtin_tool_types(mcp), LoopLimits())]
 
     assert refused.value.param == "tools[0].type"
 
@@ -283,7 +284,7 @@ async def test_closing_the_turn_ends_the_call_that_runs_and_what_is_below(
 
     tool = {"type": "mcp", "server_label": "demo", "server_url": server.url, "require_approval": "never"}
     turn = TurnRequest({"model": "m", "input": "Hi", "tools": [tool], "stream": True})
-    async with aclosing(run_tool_loop(turn, below, mcp, LoopLimits())) as events:
+    async with aclosing(run_tool_loop(turn, below, builtin_tool_types(mcp), LoopLimits())) as events:
         async for event in events:
             if event.type == "response.mcp_call_arguments.done":
                 await server.until(lambda seen: len(seen.calls) == 1)

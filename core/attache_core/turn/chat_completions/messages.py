@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from attache_core import json_codec
-from attache_core.events.chat_completions.custom_input import CUSTOM_INPUT
+from attache_core.events.custom_input import CUSTOM_INPUT
 from attache_core.json_codec import Json
 from attache_core.turn.chat_completions.content import chat_content, joined_content, text_part
 from attache_core.turn.chat_completions.not_expressible import not_expressible

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attache_core.events.chat_completions.custom_input import input_parameters
+from attache_core.events.custom_input import input_parameters
 from attache_core.json_codec import Json
 from attache_core.turn.chat_completions.not_expressible import not_expressible
 
