@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement
-from requirements.sources import HTTP, bug
+from requirements.sources import HTTP, WEB_SEARCH, bug
 
 _OUTBOUND = "tests/core/tools/outbound"
+_SEARCH = "tests/core/tools/web_search"
 
 REQUIREMENTS = (
     Requirement(
@@ -25,5 +26,55 @@ REQUIREMENTS = (
         bug("BerriAI/litellm", 35678),
         "A secret is shown by no text form of what holds it, and dumped only for a process of the gateway's own.",
         (f"{_OUTBOUND}/test_secret.py",),
+    ),
+    Requirement(
+        "web-declaration",
+        WEB_SEARCH,
+        "What a declaration asks for is done or refused, and shown with its defaults; settings that cannot work fail.",
+        (f"{_SEARCH}/test_declaration.py",),
+    ),
+    Requirement(
+        "web-actions",
+        WEB_SEARCH,
+        "The model's arguments are one of the API's actions, in whatever form it wrote them, or an error to it.",
+        (f"{_SEARCH}/test_actions.py",),
+    ),
+    Requirement(
+        "web-providers",
+        WEB_SEARCH,
+        "Each provider is asked in its own words, with its key in a header alone, and any answer becomes results.",
+        (f"{_SEARCH}/test_providers.py",),
+    ),
+    Requirement(
+        "web-searches",
+        WEB_SEARCH,
+        "Queries run at once within a shared bound; one that fails harms no other and is told in the gateway's words.",
+        (f"{_SEARCH}/test_search.py",),
+    ),
+    Requirement(
+        "web-pages",
+        WEB_SEARCH,
+        "A page is opened or searched within its bounds, without credentials, and never inside the operator's network.",
+        (f"{_SEARCH}/test_pages.py",),
+    ),
+    Requirement(
+        "web-page-text",
+        WEB_SEARCH,
+        "Whatever bytes a page is made of become bounded text, or the model is told that it cannot be read.",
+        (f"{_SEARCH}/test_page_text.py",),
+    ),
+    Requirement(
+        "web-item",
+        WEB_SEARCH,
+        "A call has the API's item and events; sources and results are shown where `include` asks for them.",
+        (f"{_SEARCH}/test_item.py",),
+        "A call whose arguments are none of the API's actions is shown as a search without a query.",
+    ),
+    Requirement(
+        "web-citations",
+        WEB_SEARCH,
+        "Links to pages that the model was shown are annotated, and no others.",
+        (f"{_SEARCH}/test_citations.py",),
+        "Annotations of a streamed text come together before its end; OpenAI streams each one after its link.",
     ),
 )
