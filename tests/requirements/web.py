@@ -36,7 +36,7 @@ REQUIREMENTS = (
     Requirement(
         "web-actions",
         WEB_SEARCH,
-        "The model's arguments are one of the API's actions, in whatever form it wrote them, or an error to it.",
+        "The model's arguments are one of the API's actions, or an error to it.",
         (f"{_SEARCH}/test_actions.py",),
     ),
     Requirement(
@@ -69,6 +69,13 @@ REQUIREMENTS = (
         "A call has the API's item and events; sources and results are shown where `include` asks for them.",
         (f"{_SEARCH}/test_item.py",),
         "A call whose arguments are none of the API's actions is shown as a search without a query.",
+    ),
+    Requirement(
+        "web-turn",
+        WEB_SEARCH,
+        "Searches and pages are told to the model within one response, and the client sees what it asked for.",
+        ("tests/core/turn/test_web_search.py",),
+        "What was found is kept for the rounds of one response; a later turn is told of the call, not of its results.",
     ),
     Requirement(
         "web-citations",

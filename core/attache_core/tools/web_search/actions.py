@@ -1,7 +1,7 @@
 """What a model can do on the web: search, open a page, find a text in a page. Values, read from a call's arguments.
 
-Unaware of providers and of HTTP. Invariant: the arguments that the model writes are the `action` of the public item, so
-that a call of the past is told in the words in which a new one is made. Source: API reference, "web_search_call".
+Unaware of providers and of HTTP. The arguments are made like the `action` of the public item. Source: API reference,
+"web_search_call".
 """
 
 from __future__ import annotations
@@ -55,14 +55,9 @@ Action = Search | OpenPage | FindInPage
 
 
 def read_action(arguments: Json) -> Action:
-    """The action that the arguments mean.
-
-    Models leave out the outer object, or give the type in its place; both are understood.
-
-    Raises:
-        ActionError: they mean none.
-    """
-    fields = _fields(arguments)
+    """The action that the arguments mean. Raises ActionError when they mean none."""
+    action = arguments.get("action")
+    fields = action if isinstance(action, dict) else {}
     match fields.get("type"):
         case "search":
             return Search(_queries(fields), _recency(fields))
@@ -84,16 +79,6 @@ def public_action(action: Action) -> Json:
             return {"type": "open_page", "url": url}
         case FindInPage(url, pattern):
             return {"type": "find_in_page", "url": url, "pattern": pattern}
-
-
-def _fields(arguments: Json) -> Json:
-    action = arguments.get("action")
-    if isinstance(action, dict):
-        return action
-    kind = action if isinstance(action, str) else arguments.get("type")
-    if kind is None and ("query" in arguments or "queries" in arguments):
-        kind = "search"
-    return {**arguments, "type": kind}
 
 
 def _queries(fields: Json) -> tuple[str, ...]:

@@ -65,13 +65,19 @@ def sources_of(item: Json) -> Iterator[Source]:
 
 def told_call(item: Json, call_id: str, name: str) -> list[Json]:
     """The function call and the output that the model made and was told; of an item without results, its status."""
-    action = item.get("action")
-    asked = {key: value for key, value in action.items() if key != "sources"} if isinstance(action, dict) else {}
     results = item.get("results")
     texts = [result.get("text") for result in results if isinstance(result, dict)] if isinstance(results, list) else []
     told = "\n".join(text for text in texts if isinstance(text, str)) or str(item.get("status") or "completed")
-    arguments = json_codec.encode({"action": asked}).decode()
+    arguments = json_codec.encode({"action": _asked(item.get("action"))}).decode()
     return [
         {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments},
         {"type": "function_call_output", "call_id": call_id, "output": told},
     ]
+
+
+def _asked(action: object) -> Json:
+    """A public action as the model writes it: a single query is a list of one."""
+    if not isinstance(action, dict):
+        return {}
+    asked = {name: value for name, value in action.items() if name not in ("sources", "query")}
+    return asked if "queries" in asked or "query" not in action else {**asked, "queries": [action["query"]]}

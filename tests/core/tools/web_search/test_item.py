@@ -17,6 +17,7 @@ from core.events.pipeline import sequenced
 from core.events.recordings import recorded
 
 SEARCH: Json = {"type": "search", "query": "tea"}
+ASKED: Json = {"action": {"type": "search", "queries": ["tea"]}}
 PAGES = (Source("https://h.test/1", "One"), Source("https://h.test/2", "Two"))
 
 
@@ -93,7 +94,7 @@ def test_opened_page_shows_no_sources() -> None:
 
 def test_model_is_told_of_a_call_what_it_was_told_then() -> None:
     call, output = told_call(kept(), "call_1", "web_search")
-    assert (call["call_id"], call["name"], decode(call["arguments"])) == ("call_1", "web_search", {"action": SEARCH})
+    assert (call["call_id"], call["name"], decode(call["arguments"])) == ("call_1", "web_search", ASKED)
     assert output == {"type": "function_call_output", "call_id": "call_1", "output": "told"}
 
 
