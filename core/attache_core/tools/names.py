@@ -60,9 +60,9 @@ def labelled_names(origin: Origin) -> Iterable[str]:
         yield digest
 
 
-def former_name(origin: Origin, known: Collection[str]) -> str:
-    """A name for a tool of the past, which must not be mistaken for one of the `known`."""
-    if is_valid_name(origin[1]) and origin[1] not in known:
+def former_name(origin: Origin, known: Collection[str], *, labelled: bool = False) -> str:
+    """A name for a tool of the past, which must not be mistaken for one of the `known`; if `labelled`, not its own."""
+    if not labelled and is_valid_name(origin[1]) and origin[1] not in known:
         return origin[1]
     return _first_free(labelled_names(origin), known)
 

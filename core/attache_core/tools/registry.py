@@ -42,10 +42,12 @@ class ToolRegistry:
         """The gateway-executed tools by the name that the model knows."""
         return {name: tool.binding for name, tool in self.tools.items() if isinstance(tool.binding, GatewayTool)}
 
-    def name_of(self, tool_type: str, owner: str | None, name: str) -> str:
+    def name_of(self, tool_type: str, owner: str | None, name: str, naming: Naming = Naming.FREE) -> str:
         """The name of a tool of this request; of one that is not declared, a name that no tool of it has."""
         known = self._names.get((tool_type, owner, name))
-        return former_name((owner or tool_type, name), self.tools) if known is None else known
+        if known is not None:
+            return known
+        return former_name((owner or tool_type, name), self.tools, labelled=naming is Naming.LABELLED)
 
     @cached_property
     def _names(self) -> dict[tuple[str, str | None, str], str]:

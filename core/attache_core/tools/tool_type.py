@@ -104,8 +104,11 @@ class Offer:
 class ModelNames(Protocol):
     """The names under which the model knows tools, those of the past included."""
 
-    def name_of(self, tool_type: str, owner: str | None, name: str) -> str:
-        """The name of a tool of this request; of one that is not declared, a name that no tool of it has."""
+    def name_of(self, tool_type: str, owner: str | None, name: str, naming: Naming = Naming.FREE) -> str:
+        """The name of a tool of this request; of one that is not declared, a name that no tool of it has.
+
+        `naming` is how tools of its kind are named, so that one has the same name whether it is declared or not.
+        """
         ...
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attache_core.events.model_events import Finished, ItemAdded, ItemDone, ModelEvent, Started
+from attache_core.events.model_events import Delta, Finished, ItemAdded, ItemDone, ModelEvent, Started
 from attache_core.tools.gateway_tool import CallMade, GatewayTool
 from attache_core.tools.tool_type import ClientCall, OfferedTool
 from attache_core.turn.pending_calls import OUTPUT_OF
@@ -35,7 +35,11 @@ class HeldItem:
             return []
         if self.translation is None:
             return [self.done]
-        return [*self.translation.feed(self.added), *self.translation.feed(self.done)]
+        arguments = self.done.item.get("arguments") or ""
+        said: list[ModelEvent] = [self.added, self.done]
+        if arguments:
+            said.insert(1, Delta(self.added.key, None, "arguments", arguments))
+        return [shown for event in said for shown in self.translation.feed(event)]
 
 
 @dataclass(slots=True)

@@ -220,11 +220,11 @@ def public_tools(tools: Sequence[Json] | None) -> list[Json]:
 _DEFAULTS: dict[str, Json] = {
     "function": {"type": "function", "description": None, "name": None, "parameters": None, "strict": True},
     "custom": {"type": "custom", "description": None, "format": {"type": "text"}, "name": None},
-    "namespace": {"type": "namespace", "description": None, "name": None, "tools": []},
+    "namespace": {"type": "namespace", "description": "", "name": None, "tools": []},
     "tool_search": {"type": "tool_search", "description": None, "execution": "client", "parameters": None},
-    "shell": {"type": "shell", "environment": None},
+    "shell": {"type": "shell", "allowed_callers": None, "environment": None},
     "local_shell": {"type": "local_shell"},
-    "apply_patch": {"type": "apply_patch"},
+    "apply_patch": {"type": "apply_patch", "allowed_callers": None},
 }
 """The fields that the API shows of a client's tool, in its order."""
 
@@ -238,6 +238,8 @@ def _public_tool(tool: Json) -> Json:
     shown = {**_DEFAULTS[kind], **tool}
     if kind == "custom" and shown["format"] is None:
         shown["format"] = _DEFAULTS[kind]["format"]
+    if kind == "shell" and shown["environment"] is not None:
+        shown["environment"] = {"skills": None, **shown["environment"]}
     if kind == "namespace":
         shown["tools"] = public_tools(tool.get("tools"))
     return shown

@@ -164,7 +164,9 @@ async def test_action_comes_whole_in_the_shape_of_its_type(
     registry = await registry_of(mcp, {**SEARCH} if name == "tool_search" else {"type": name})
     shown = spoken(registry, name, encode(arguments).decode())
 
-    assert shown[-1].item == {**expected, "status": "completed", "call_id": "c"}
+    nobody = {"caller": None, "created_by": None} if name in ("shell", "apply_patch") else {}
+    place = {"environment": {"type": "local"}} if name == "shell" else {}
+    assert shown[-1].item == {**expected, **nobody, **place, "status": "completed", "call_id": "c"}
     assert shown[0].item["status"] == "in_progress"
     for event in (shown[0], shown[-1]):
         model.model_validate({"id": "x_1", **event.item})
@@ -247,7 +249,12 @@ async def test_what_is_no_longer_declared_is_not_mistaken_for_a_tool_of_the_requ
     registry = await registry_of(mcp, {**FUNCTION, "name": "echo"}, {**FUNCTION, "name": "shell"})
     told = model_input(PAST[:8], registry)
 
-    assert [item["name"] for item in told if "name" in item] == ["custom__echo", "add", "files__echo", "shell__shell"]
+    assert [item["name"] for item in told if "name" in item] == [
+        "custom__echo",
+        "files__add",
+        "files__echo",
+        "shell__shell",
+    ]
 
 
 LATER: Json = {**FUNCTION, "name": "later", "defer_loading": True}

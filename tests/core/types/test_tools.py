@@ -391,15 +391,18 @@ def test_called_names_are_those_inside_namespaces_too() -> None:
         (
             {"type": "namespace", "name": "n", "tools": [FUNCTION]},
             {
-                "description": None,
+                "description": "",
                 "tools": [{**FUNCTION, "description": None, "parameters": None, "strict": True}],
             },
         ),
         ({"type": "tool_search", "execution": "client"}, {"description": None, "parameters": None}),
-        ({"type": "shell"}, {"environment": None}),
-        ({"type": "shell", "environment": {"type": "local"}}, {}),
+        ({"type": "shell"}, {"allowed_callers": None, "environment": None}),
+        (
+            {"type": "shell", "environment": {"type": "local"}},
+            {"allowed_callers": None, "environment": {"type": "local", "skills": None}},
+        ),
         ({"type": "local_shell"}, {}),
-        ({"type": "apply_patch"}, {}),
+        ({"type": "apply_patch"}, {"allowed_callers": None}),
     ],
 )
 def test_public_tools_of_a_clients_tool_shows_it_with_its_defaults(tool: Json, shown: Json) -> None:

@@ -39,6 +39,10 @@ class ActionCall(ABC):
         return [ItemAdded(said.key, begun), *self.events(said.key, done), ItemDone(said.key, done)]
 
 
+NO_CALLER: Json = {"caller": None, "created_by": None}
+"""A call was made by the model itself, not by a program that it wrote."""
+
+
 def texts(value: object) -> list[str]:
     """An array of texts; one text alone is an array of it."""
     if isinstance(value, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from attache_core.json_codec import Json
-from attache_core.tools.client.action_call import ActionCall, text
+from attache_core.tools.client.action_call import NO_CALLER, ActionCall, text
 from attache_core.tools.function_items import ToldAs
 from attache_core.tools.function_tool import function_tool
 from attache_core.tools.tool_type import ClientTool, Offer, OfferedTool, ToolType
@@ -57,4 +57,5 @@ class ApplyPatchCall(ActionCall):
         operation: Json = {"type": kind, "path": text(given.get("path")) or ""}
         if kind != "delete_file":
             operation["diff"] = text(given.get("diff")) or ""
-        return {"type": "apply_patch_call", "status": "completed", "call_id": call_id, "operation": operation}
+        shown = {"call_id": call_id, "operation": operation, **NO_CALLER}
+        return {"type": "apply_patch_call", "status": "completed", **shown}

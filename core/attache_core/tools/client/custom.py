@@ -22,7 +22,8 @@ def tell_custom_call(item: Json, position: int, names: ModelNames) -> list[Json]
     """The function call that the model made."""
     del position
     namespace = item.get("namespace")
-    name = names.name_of("custom", None if namespace is None else str(namespace), str(item.get("name")))
+    owner, naming = (None, Naming.FREE) if namespace is None else (str(namespace), Naming.LABELLED)
+    name = names.name_of("custom", owner, str(item.get("name")), naming)
     return [function_call(_call_id(item), name, encode({CUSTOM_INPUT: item.get("input") or ""}).decode())]
 
 

@@ -18,7 +18,8 @@ def tell_function_call(item: Json, position: int, names: ModelNames) -> list[Jso
     if namespace is None:
         return [item]
     plain = {field: value for field, value in item.items() if field != "namespace"}
-    return [{**plain, "name": names.name_of("function", str(namespace), str(item.get("name")))}]
+    name = names.name_of("function", str(namespace), str(item.get("name")), Naming.LABELLED)
+    return [{**plain, "name": name}]
 
 
 class FunctionType(ToolType):

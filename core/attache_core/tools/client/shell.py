@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from attache_core.events.model_events import ItemEvent
 from attache_core.json_codec import Json
-from attache_core.tools.client.action_call import ActionCall, positive, texts
+from attache_core.tools.client.action_call import NO_CALLER, ActionCall, positive, texts
 from attache_core.tools.function_items import ToldAs
 from attache_core.tools.function_tool import function_tool
 from attache_core.tools.tool_type import ClientTool, Offer, OfferedTool, ToolType
@@ -65,7 +65,8 @@ class ShellCall(ActionCall):
             "max_output_length": positive(given.get("max_output_length")),
             "timeout_ms": positive(given.get("timeout_ms")),
         }
-        return {"type": "shell_call", "status": "completed", "action": action, "call_id": call_id}
+        shown = {"action": action, "call_id": call_id, "environment": {"type": "local"}, **NO_CALLER}
+        return {"type": "shell_call", "status": "completed", **shown}
 
     def begun(self, item: Json) -> Json:
         """Without its commands."""

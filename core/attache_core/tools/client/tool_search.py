@@ -16,7 +16,7 @@ from attache_core.json_codec import Json, encode
 from attache_core.tools.client.action_call import ActionCall
 from attache_core.tools.function_items import function_call, function_call_output, pair_id
 from attache_core.tools.function_tool import function_tool
-from attache_core.tools.tool_type import ClientTool, ModelNames, Offer, OfferedTool, ToolType
+from attache_core.tools.tool_type import ClientTool, ModelNames, Naming, Offer, OfferedTool, ToolType
 from attache_core.types.tools import SHAPES
 
 _DESCRIPTION = "Finds further tools for what is to be done; those that it finds can be called afterwards."
@@ -46,9 +46,9 @@ def tell_search_output(item: Json, position: int, names: ModelNames) -> list[Jso
     if call_id is None:
         return [item]
     found = [
-        {"name": names.name_of(str(kind), owner, str(name)), "description": tool.get("description")}
+        {"name": names.name_of(str(kind), owner, str(name), naming), "description": tool.get("description")}
         for tool, owner in _with_owners(item.get("tools") or ())
-        for kind, name in [_key(tool)]
+        for kind, name, naming in [(*_key(tool), Naming.LABELLED if owner else Naming.FREE)]
     ]
     return [function_call_output(call_id, encode({"tools": found}).decode())]
 
