@@ -11,6 +11,7 @@ from attache_core.errors import AttacheError, ClientError
 from attache_core.json_codec import Json, encode
 from attache_core.storage.store import Store
 from attache_core.testing.memory_store import MemoryStore
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.turn.execute import Engine, execute
@@ -44,7 +45,7 @@ ANY_JSON: st.SearchStrategy[Any] = st.recursive(
 async def answer_to(body: Json, store: Store, model: FakeModel) -> None:
     """Run the turn of this request and look at what a client gets, and at what is kept."""
     async with open_mcp_servers(McpSettings()) as mcp:
-        outcome = await collect(execute(TurnRequest(body), Engine(store, mcp, model)))
+        outcome = await collect(execute(TurnRequest(body), Engine(store, builtin_tool_types(mcp), model)))
     stream = body.get("stream") is True
     check_outcome(outcome, stream=stream, openai_types=True)
     if isinstance(outcome, AttacheError):
@@ -77,7 +78,10 @@ async def test_any_damaged_continuation_is_answered_whole_or_refused_clearly(
     store, model = MemoryStore(), FakeModel(answer)
     async with open_mcp_servers(McpSettings()) as mcp:
         first = await collect(
-            execute(TurnRequest({"model": "m", "input": "Hi"}), Engine(store, mcp, FakeModel(ANSWERS[0])))
+            execute(
+                TurnRequest({"model": "m", "input": "Hi"}),
+                Engine(store, builtin_tool_types(mcp), FakeModel(ANSWERS[0])),
+            )
         )
     assert isinstance(first, list)
     previous = first[-1].data["response"]["id"]

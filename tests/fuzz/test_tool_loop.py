@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attache_core.events.event import Event
 from attache_core.json_codec import Json, decode, encode
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.call_errors import execution_error
 from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.server import McpServer
@@ -94,6 +95,6 @@ async def test_any_rounds_are_one_valid_response_or_an_error(
         return guarded("round", lambda _: run_round(turn, model))
 
     turn = TurnRequest({"model": "m", "input": "Hi", "tools": [FUNCTION, MCP], "stream": stream})
-    outcome = await collect(run_tool_loop(turn, below, FakeServers(result), LIMITS))
+    outcome = await collect(run_tool_loop(turn, below, builtin_tool_types(FakeServers(result)), LIMITS))
     check_outcome(outcome, stream=stream)
     assert [decode(encode(asked)) for asked in model.asked] == model.asked

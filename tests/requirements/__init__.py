@@ -22,6 +22,7 @@ from requirements import (
     security,
     state,
     tools,
+    web,
 )
 from requirements.requirement import Requirement
 
@@ -30,6 +31,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *responses.REQUIREMENTS,
     *inference_servers.REQUIREMENTS,
     *tools.REQUIREMENTS,
+    *web.REQUIREMENTS,
     *state.REQUIREMENTS,
     *failures.REQUIREMENTS,
     *security.REQUIREMENTS,

@@ -249,7 +249,11 @@ REQUIREMENTS = (
         "chat-answers",
         CHAT,
         "With `api: chat_completions`, answers and streams become what the Responses API would have given.",
-        ("tests/core/events/chat_completions/", "tests/fuzz/test_chat_completions.py"),
+        (
+            "tests/core/events/chat_completions/",
+            "tests/core/events/test_custom_input.py",
+            "tests/fuzz/test_chat_completions.py",
+        ),
     ),
     Requirement(
         "chat-client-tools",

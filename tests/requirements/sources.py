@@ -16,6 +16,7 @@ STATE = "https://platform.openai.com/docs/guides/conversation-state"
 FUNCTIONS = "https://platform.openai.com/docs/guides/function-calling"
 REASONING = "https://platform.openai.com/docs/guides/reasoning"
 REMOTE_MCP = "https://platform.openai.com/docs/guides/tools-connectors-mcp"
+WEB_SEARCH = "https://platform.openai.com/docs/guides/tools-web-search"
 CONVERSATIONS = "https://platform.openai.com/docs/api-reference/conversations"
 
 SSE = "https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream"

@@ -16,6 +16,34 @@ REQUIREMENTS = (
         ("tests/core/tools/test_declarations.py", "tests/core/tools/test_registry.py"),
     ),
     Requirement(
+        "tool-arguments",
+        FUNCTIONS,
+        "Arguments plainly not of a tool's schema are told to the model and reach no tool; valid ones always do.",
+        ("tests/core/tools/test_arguments.py",),
+    ),
+    Requirement(
+        "tool-other-packages",
+        DESIGN,
+        "A tool type of another package is found by its entry point, keeps one contract, and runs within a turn.",
+        (
+            "tests/core/tools/test_contract.py",
+            "tests/core/tools/test_installed.py",
+            "examples/acme-lookup/tests/test_lookup.py",
+        ),
+    ),
+    Requirement(
+        "tool-client-executed",
+        FUNCTIONS,
+        "Custom tools, namespaces, tool searches, shells and patches are functions to the model, and to the client "
+        "what the API says, streamed where OpenAI streams; calls of the past are told under the same names.",
+        (
+            "tests/core/tools/test_client_types.py",
+            "tests/core/turn/test_client_tool_recordings.py",
+            "tests/e2e/test_client_tools.py",
+        ),
+        "A grammar is told to the model and not enforced; commands of the shell are streamed once they are all known.",
+    ),
+    Requirement(
         "tool-names",
         FUNCTIONS,
         "Names that the model sees are valid and different, and lead back to the tool that was meant.",

@@ -66,6 +66,8 @@ _CALL_DONE_TYPE: Final[dict[DeltaKind, str]] = {
     "input": "response.custom_tool_call_input.done",
 }
 
+_PLACED_BY_INDEX: Final = "response.shell_call_command."
+"""Events that name their item by its output index alone."""
 
 _INDEX: Final[dict[items.Family, str]] = {"content": "content_index", "summary": "summary_index"}
 
@@ -219,10 +221,10 @@ class Sequencer:
 
     def _item_event(self, shown: _Shown, event: ItemEvent) -> Event:
         shown.item.take(event)
-        data = {**event.data, "item_id": shown.id}
+        data = event.data if event.type.startswith(_PLACED_BY_INDEX) else {**event.data, "item_id": shown.id}
         delta = data.get("delta")
         if self._obfuscation is not None and isinstance(delta, str):
-            data["obfuscation"] = self._obfuscation.padding(delta)
+            data = {**data, "obfuscation": self._obfuscation.padding(delta)}
         return self._event(event.type, **data, output_index=shown.output_index)
 
     def _item_done(self, shown: _Shown, event: ItemDone) -> list[Event]:

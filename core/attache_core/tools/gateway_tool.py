@@ -1,10 +1,15 @@
-"""A tool that the gateway executes itself, and what comes of one call of it. Knows no tool type and no transport."""
+"""A tool that the gateway executes itself, and what comes of one call of it. Knows no tool type and no transport.
+
+What a client sees of a call is the tool's to say, in two steps: `begun` when its turn has come, `ended` with its
+result. Ids, indexes and numbers are not: those are the sequencer's.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
+from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import error_text
 
@@ -27,19 +32,37 @@ class CallResult:
         return error_text(self.error) if self.error is not None else self.output or ""
 
 
-class GatewayTool(Protocol):
-    """One callable tool of one server."""
+@dataclass(frozen=True, slots=True)
+class CallMade:
+    """A call as the model made it.
+
+    Attributes:
+        key: the identity of its item within the response; never shown.
+        arguments: the JSON text as the model wrote it, perhaps broken.
+    """
+
+    key: str
+    arguments: str
+
+
+class GatewayTool(ABC):
+    """One callable tool. An object of it serves any number of calls, also at the same time."""
+
+    __slots__ = ()
 
     @property
-    def server_label(self) -> str:
-        """Which declaration of the request it came from."""
-        ...
+    def one_at_a_time(self) -> str | None:
+        """A name: of all calls of tools with the same one, one at a time runs in a worker. None for no such limit."""
+        return None
 
-    @property
-    def name(self) -> str:
-        """Its own name, which may differ from the one that the model sees."""
-        ...
-
+    @abstractmethod
     async def call(self, arguments: Json) -> CallResult:
         """Run it once. Cancelling the caller cancels the call; a failure of the tool is a result."""
-        ...
+
+    @abstractmethod
+    def begun(self, call: CallMade) -> list[ModelEvent]:
+        """The call's item is added, and it is being executed: the first event is an `ItemAdded` with the call's key."""
+
+    @abstractmethod
+    def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:
+        """It was executed, failed or was refused: the last event is the `ItemDone` with the call's key."""

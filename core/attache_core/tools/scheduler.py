@@ -6,24 +6,22 @@ Unaware of tool types, items and events. A call never harms its siblings: whatev
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import re
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from attache_core import json_codec
 from attache_core.json_codec import Json
+from attache_core.tools.arguments import parse_arguments
 from attache_core.tools.call_errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT, protocol_error
+from attache_core.tools.call_slots import CallSlots
 from attache_core.tools.gateway_tool import CallResult, GatewayTool
 from attache_core.tools.task_scope import task_scope
 
 __all__ = ["CallLimits", "CallResult", "GatewayCall", "GatewayTool", "scheduled"]
 
 _log = logging.getLogger(__name__)
-_HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +31,12 @@ class CallLimits:
     Attributes:
         max_parallel_calls: how many run at once; the others wait for their turn.
         call_timeout_s: seconds for one call, from when it starts to run.
+        worker: what all rounds of the worker share; None for rounds that share nothing.
     """
 
     max_parallel_calls: int = 5
     call_timeout_s: float = 60.0
+    worker: CallSlots | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,14 @@ class GatewayCall:
 
     Attributes:
         arguments: the JSON text as the model wrote it; may be malformed. An empty text means no arguments.
+        parameters: the JSON schema that they should have.
+        refusal: the result of a call that is not to be run.
     """
 
     tool: GatewayTool
     arguments: str
+    parameters: object = None
+    refusal: CallResult | None = None
 
 
 @asynccontextmanager
@@ -57,17 +61,20 @@ async def scheduled(calls: Sequence[GatewayCall], limits: CallLimits) -> AsyncIt
 
     Leaving the block cancels what still runs and waits until it has ended.
     """
-    slots = asyncio.Semaphore(limits.max_parallel_calls)
+    round_slots = asyncio.Semaphore(limits.max_parallel_calls)
+    worker = limits.worker or CallSlots()
     async with task_scope() as tasks:
-        yield [tasks.start(_run(call, slots, limits.call_timeout_s)) for call in calls]
+        yield [tasks.start(_run(call, round_slots, worker, limits.call_timeout_s)) for call in calls]
 
 
-async def _run(call: GatewayCall, slots: asyncio.Semaphore, timeout_s: float) -> CallResult:
+async def _run(call: GatewayCall, round_slots: asyncio.Semaphore, worker: CallSlots, timeout_s: float) -> CallResult:
+    if call.refusal is not None:
+        return call.refusal
     try:
-        arguments = _arguments(call.arguments)
+        arguments = parse_arguments(call.arguments, call.parameters)
     except ValueError as error:
         return _failed(INVALID_PARAMS, f"{error} The tool was not called.")
-    async with slots:
+    async with worker.taken(call.tool.one_at_a_time, round_slots):
         return await _call(call.tool, arguments, timeout_s)
 
 
@@ -84,28 +91,6 @@ async def _call(tool: GatewayTool, arguments: Json, timeout_s: float) -> CallRes
         place = "".join(traceback.format_tb(error.__traceback__))
         _log.error("A tool raised %s instead of returning a result.\n%s", type(error).__name__, place)
         return _failed(INTERNAL_ERROR, "The gateway failed to run the tool.")
-
-
-def _arguments(text: str) -> Json:
-    if not text.strip():
-        return {}
-    try:
-        arguments = json_codec.decode_exactly(text)
-    except ValueError as error:
-        raise ValueError("The arguments are not valid JSON.") from error
-    if not isinstance(arguments, dict):
-        raise ValueError("The arguments are not a JSON object.")  # noqa: TRY004 - told to the model like the others
-    if _HALF_A_CHARACTER.search(text):
-        _refuse_lone_surrogates(arguments)
-    return arguments
-
-
-def _refuse_lone_surrogates(arguments: Json) -> None:
-    """JSON text may hold them, escaped, but no request to a tool can."""
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("The arguments hold half of a surrogate pair, which is no character.") from error
 
 
 def _failed(code: int, message: str) -> CallResult:

@@ -10,6 +10,7 @@ from attache_core.events.event import Event
 from attache_core.events.model_events import Finished, ModelEvent, Started
 from attache_core.json_codec import Json
 from attache_core.turn.open_response import open_response
+from attache_core.turn.web_view import web_view
 from attache_core.types.turn import TurnRequest
 from attache_core.types.usage import add_usage
 
@@ -21,16 +22,18 @@ class ClientStream:
         released: whether anything was released; from then on a failure is an event.
     """
 
-    def __init__(self, turn: TurnRequest) -> None:
-        self._sequencer = open_response(turn)
+    def __init__(self, turn: TurnRequest, tools: Sequence[Json]) -> None:
+        """`tools` is what the response shows of the declarations."""
+        self._sequencer = open_response(turn, tools)
         self._streams = turn.stream
+        self._web = web_view(turn)
         self._owed: Sequence[ModelEvent] = ()
         self._usage: Json | None = None
         self.released = False
 
     @property
     def output(self) -> Sequence[Json]:
-        """The finished items of the response, over all rounds."""
+        """The finished items of the response, over all rounds; of some, the client sees less (see `web_view`)."""
         output: Sequence[Json] = self._sequencer.response["output"]
         return output
 
@@ -53,7 +56,8 @@ class ClientStream:
         for event in said:
             if self._owed and not isinstance(event, Started):
                 shown += self._pay()
-            shown += self._sequencer.emit(event)
+            for cited in (event,) if self._web is None else self._web.said(event):
+                shown += self._sequencer.emit(cited)
         return self._release(shown)
 
     def add_usage(self, usage: Json | None) -> None:
@@ -76,4 +80,4 @@ class ClientStream:
     def _release(self, events: list[Event]) -> list[Event]:
         released = events if self._streams else [event for event in events if event.is_terminal]
         self.released = self.released or bool(released)
-        return released
+        return released if self._web is None else [self._web.shown(event) for event in released]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from attache_core.events.dialects import DialectName, dialect_for
 from attache_core.events.event import Event
 from attache_core.storage.store import Store
-from attache_core.tools.mcp.servers import McpServers
+from attache_core.tools.tool_types import ToolTypes
 from attache_core.turn.loop import LoopLimits, run_tool_loop
 from attache_core.turn.persist import persist
 from attache_core.turn.rehydrate import rehydrate
@@ -26,7 +26,7 @@ class Engine:
     """What a turn needs of the world."""
 
     store: Store
-    mcp: McpServers
+    tools: ToolTypes
     send: Send
     dialect: DialectName = "auto"
     loop: LoopLimits = field(default_factory=LoopLimits)
@@ -45,7 +45,7 @@ async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, No
 
     async def conversation(turn: TurnRequest) -> AsyncGenerator[Event, None]:
         whole = await rehydrate(turn, engine.store)
-        async with aclosing(run_tool_loop(whole, inference, engine.mcp, engine.loop)) as events:
+        async with aclosing(run_tool_loop(whole, inference, engine.tools, engine.loop)) as events:
             async for event in events:
                 yield event
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attache_core.errors import AttacheError
 from attache_core.events.accumulator import Accumulator
@@ -22,21 +22,16 @@ from attache_core.events.event import Event
 from attache_core.events.item_assembly import ByteBudget
 from attache_core.events.model_events import Finished, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
-from attache_core.tools.mcp.servers import McpServers
-from attache_core.tools.registry import (
-    McpListing,
-    ToolRegistry,
-    build_registry,
-    model_input,
-    model_tool_choice,
-    needs_discovery,
-)
+from attache_core.tools.choice import fulfilled, model_tool_choice
+from attache_core.tools.client.tool_search import with_loaded_tools
+from attache_core.tools.history import model_input
+from attache_core.tools.registry import ToolRegistry, build_registry
 from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
+from attache_core.tools.tool_types import ToolTypes
 from attache_core.turn.below import Below
 from attache_core.turn.call_budget import CallBudget
 from attache_core.turn.client_stream import ClientStream
-from attache_core.turn.mcp_items import call_begun, call_ended, listing_events
-from attache_core.turn.round_view import HeldItem, RoundView
+from attache_core.turn.round_view import HeldCall, HeldItem, RoundView
 from attache_core.turn.silence import with_signs_of_life
 from attache_core.types.ids import new_id
 from attache_core.types.turn import TurnRequest, input_items
@@ -55,6 +50,7 @@ class LoopLimits:
         max_retained_bytes: what is kept of the response, over all rounds; over it the turn fails. It is counted by the
             text and the items that are kept, so how a server cuts its deltas makes no difference.
         max_calls: gateway-executed calls of one turn; the request's `max_tool_calls` may ask for fewer.
+        max_identical_calls: of these, those of one tool with the same arguments.
         max_output_bytes: what the results of these calls may take together.
         calls: bounds of the gateway-executed calls of one round.
         progress_interval_s: seconds of silence after which a streaming client gets a sign of life; 0 for none.
@@ -63,6 +59,7 @@ class LoopLimits:
     max_rounds: int = 10
     max_retained_bytes: int = 8 * 1024 * 1024
     max_calls: int = 128
+    max_identical_calls: int = 3
     max_output_bytes: int = 4 * 1024 * 1024
     calls: CallLimits = field(default_factory=CallLimits)
     progress_interval_s: float = 15.0
@@ -73,7 +70,7 @@ _Steps = AsyncGenerator[Sequence[Event], None]
 
 
 async def run_tool_loop(
-    turn: TurnRequest, below: Below, mcp: McpServers, limits: LoopLimits
+    turn: TurnRequest, below: Below, types: ToolTypes, limits: LoopLimits
 ) -> AsyncGenerator[Event, None]:
     """Answer one turn.
 
@@ -87,8 +84,13 @@ async def run_tool_loop(
         AttacheError: what `below` raises, as long as nothing was yielded.
     """
     turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
-    client = ClientStream(turn)
-    steps = _run_turn(turn, below, mcp, client, limits)
+    given = input_items(turn.body)
+    declared: Sequence[Json] = turn.body.get("tools") or []
+    types.check(declared)
+    tools = with_loaded_tools(declared, given)
+    turn = turn.with_body(tools=tools)
+    client = ClientStream(turn, types.public([*declared, *tools[len(declared) :]]))
+    steps = _run_turn(turn, below, types, client, limits)
     if turn.stream and limits.progress_interval_s:
         steps = with_signs_of_life(steps, interval_s=limits.progress_interval_s, sign=client.progress)
     try:
@@ -104,13 +106,13 @@ async def run_tool_loop(
 
 
 async def _run_turn(
-    turn: TurnRequest, below: Below, mcp: McpServers, client: ClientStream, limits: LoopLimits
+    turn: TurnRequest, below: Below, types: ToolTypes, client: ClientStream, limits: LoopLimits
 ) -> _Steps:
     """All of a turn but its failure; no step is empty, because what the client does not see is silence to it."""
-    tools: Sequence[Json] = turn.body.get("tools") or ()
-    if turn.stream and needs_discovery(tools, mcp):
+    tools: Sequence[Json] = turn.body["tools"]
+    if turn.stream and types.needs_discovery(tools):
         yield client.start()
-    registry = await build_registry(tools, mcp)
+    registry = await build_registry(tools, types)
     async with aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
         async for shown in steps:
             if shown:
@@ -124,17 +126,19 @@ async def _run_rounds(
     given = input_items(turn.body)
     retained = ByteBudget(limits.max_retained_bytes, what="What is kept of this response")
     budget = _budget(turn, limits, retained)
-    yield client.owe(_kept(_unlisted(registry.listings, given), retained))
+    announced = [event for announcement in registry.announcements for event in announcement.events(given)]
+    yield client.owe(_kept(announced, retained))
+    calls = _call_limits(turn, limits)
     for number in range(limits.max_rounds):
         asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
-        round_ = _Round(RoundView(registry.gateway_tools), client, retained)
+        round_ = _Round(RoundView(registry.tools), client, retained)
         async with aclosing(below(asked)) as events:
             async for event in events:
                 yield round_.feed(event)
         yield round_.close()
         finished = round_.finished
         client.add_usage(finished.usage)
-        async with aclosing(_release_held(round_.view, finished, client, budget, limits.calls)) as steps:
+        async with aclosing(_release_held(round_.view, finished, client, budget, calls)) as steps:
             async for shown in steps:
                 yield shown
         if finished.status != "completed" or round_.view.client_called or not round_.view.calls:
@@ -167,7 +171,7 @@ class _Round:
         return self.view.finished
 
     def _show(self, said: Iterable[ModelEvent]) -> list[Event]:
-        return self._client.show(event for event in said if self.view.feed(event))
+        return self._client.show(shown for event in said for shown in self.view.feed(event))
 
 
 async def _release_held(
@@ -178,16 +182,20 @@ async def _release_held(
     The calls of a round that was cut off or failed are neither run nor shown.
     """
     runs = finished.status == "completed"
-    calls = [GatewayCall(budget.admit(held.tool), held.arguments) for held in view.calls] if runs else []
+    calls = [_gateway_call(held, budget) for held in view.calls] if runs else []
     async with scheduled(calls, limits) as results:
         pending = iter(results)
         for held in view.held:
             if isinstance(held, HeldItem):
-                yield client.show([held.done] if held.done else [])
+                yield client.show(held.events())
             elif runs:
-                yield client.show(call_begun(held))
+                yield client.show(held.tool.begun(held.made))
                 result = budget.charge(await next(pending))
-                yield client.show(call_ended(held, result))
+                yield client.show(held.tool.ended(held.made, result))
+
+
+def _gateway_call(held: HeldCall, budget: CallBudget) -> GatewayCall:
+    return GatewayCall(held.tool, held.arguments, held.parameters, budget.refusal(held.name, held.arguments))
 
 
 def _kept(said: list[ModelEvent], retained: ByteBudget) -> list[ModelEvent]:
@@ -201,7 +209,18 @@ def _kept(said: list[ModelEvent], retained: ByteBudget) -> list[ModelEvent]:
 def _budget(turn: TurnRequest, limits: LoopLimits, retained: ByteBudget) -> CallBudget:
     wanted = turn.body.get("max_tool_calls")
     max_calls = min(limits.max_calls, wanted) if isinstance(wanted, int) else limits.max_calls
-    return CallBudget(max_calls=max_calls, max_output_bytes=limits.max_output_bytes, retained=retained)
+    return CallBudget(
+        max_calls=max_calls,
+        max_identical_calls=limits.max_identical_calls,
+        max_output_bytes=limits.max_output_bytes,
+        retained=retained,
+    )
+
+
+def _call_limits(turn: TurnRequest, limits: LoopLimits) -> CallLimits:
+    """Servers may ignore `parallel_tool_calls: false`: what they call at once is then run one after the other."""
+    alone = turn.body.get("parallel_tool_calls") is False
+    return replace(limits.calls, max_parallel_calls=1) if alone else limits.calls
 
 
 def _round_turn(turn: TurnRequest, items: Sequence[Json], registry: ToolRegistry, *, first: bool) -> TurnRequest:
@@ -217,24 +236,5 @@ def _round_turn(turn: TurnRequest, items: Sequence[Json], registry: ToolRegistry
     changes["tools"] = list(registry.function_tools)
     if turn.body.get("tool_choice") is not None:
         choice = model_tool_choice(turn.body["tool_choice"], registry)
-        changes["tool_choice"] = choice if first else _fulfilled(choice)
+        changes["tool_choice"] = choice if first else fulfilled(choice)
     return turn.with_body(**changes)
-
-
-def _unlisted(listings: Sequence[McpListing], history: Sequence[Json]) -> list[ModelEvent]:
-    """The public life of the tool lists that this conversation has not seen yet, as they are now."""
-    known = [item for item in history if item.get("type") == "mcp_list_tools" and not item.get("error")]
-    seen = {item.get("server_label"): item.get("tools") for item in known}
-    return [
-        event
-        for listing in listings
-        if listing.error is not None or seen.get(listing.server_label) != list(listing.tools)
-        for event in listing_events(f"mcp_list_tools.{listing.server_label}", listing)
-    ]
-
-
-def _fulfilled(choice: object) -> object:
-    """The tool choice once the call that it forced was made: forcing it again would never end."""
-    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return choice if choice == "none" else "auto"

@@ -11,17 +11,15 @@ Source: `ResponseInputItemParam` of the `openai` package, which vLLM checks requ
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Sequence
 
-from attache_core.errors import ClientError
 from attache_core.events.json_texts import is_json_object
 from attache_core.json_codec import Json, encode
-from attache_core.tools.registry import ToolRegistry, model_input
-from attache_core.turn.pending_calls import pair_id
+from attache_core.tools.builtin import BUILTIN_TELLERS
+from attache_core.tools.function_items import digest, untellable
+from attache_core.tools.registry import ToolRegistry
 from attache_core.types.ids import IdPrefix, item_prefix
-from attache_core.types.items import is_reference
+from attache_core.types.items import ORCHESTRATION_ITEMS, is_reference
 
 PASSED = frozenset(
     {
@@ -35,43 +33,14 @@ PASSED = frozenset(
         "tool_search_output",
     }
 )
-"""The types that go on as what they are. A server that does not know the last four has no tools that lead to them."""
+"""The types that go on as what they are. Behind a tool loop the last four do not come: it tells them as functions."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """How an item of another type is told.
-
-    Attributes:
-        name: of the function that was called.
-        asked: the fields that are told as the call's arguments; none for an item that is an output only.
-        answered: the fields that are told as the call's output; none for an item that is a call only.
-    """
-
-    name: str
-    asked: tuple[str, ...] = ()
-    answered: tuple[str, ...] = ()
-
-
-TOLD: Mapping[str, _Told] = {
-    "web_search_call": _Told("web_search", ("action",), ("status",)),
-    "file_search_call": _Told("file_search", ("queries",), ("results",)),
-    "code_interpreter_call": _Told("code_interpreter", ("code",), ("outputs",)),
-    "shell_call": _Told("shell", ("action",)),
-    "shell_call_output": _Told("shell", (), ("output",)),
-    "local_shell_call": _Told("local_shell", ("action",)),
-    "local_shell_call_output": _Told("local_shell", (), ("output",)),
-    "apply_patch_call": _Told("apply_patch", ("operation",)),
-    "apply_patch_call_output": _Told("apply_patch", (), ("status", "output")),
-}
-"""The types that are told as a function call, as its output, or, with both in one item, as both."""
 
 INVALID_JSON = "invalid_json"
 """The name under which a call's arguments are told that are no JSON object."""
 
 _NO_TOOLS = ToolRegistry()
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_DIGEST_DIGITS = 48  # with a prefix as long as the ids that the gateway itself gives
 
 
 def model_items(items: Sequence[Json]) -> list[Json]:
@@ -84,15 +53,15 @@ def model_items(items: Sequence[Json]) -> list[Json]:
         ClientError: 400, an item can be told to no plain server.
     """
     told: list[Json] = []
-    for position, item in enumerate(model_input(items, _NO_TOOLS)):
+    for position, item in enumerate(items):
         kind = item.get("type") or ("item_reference" if is_reference(item) else "message")
         if kind in PASSED:
             passed = _shaped(item, kind)
             told += [] if passed is None else [_identified(passed, kind, position)]
-        elif kind in TOLD:
-            told += _pair(item, kind, position)
-        else:
-            raise _untellable(kind)
+        elif kind in BUILTIN_TELLERS:
+            told += BUILTIN_TELLERS[kind](item, position, _NO_TOOLS)
+        elif kind not in ORCHESTRATION_ITEMS:
+            raise untellable(kind)
     return told
 
 
@@ -141,65 +110,11 @@ def _told_arguments(text: str) -> str:
 def _identified(item: Json, kind: str, position: int) -> Json:
     given, prefix = item.get("id"), item_prefix(kind)
     if given is not None:
-        return item if _is_own(given, prefix) else {**item, "id": _digest(prefix, f"id {given}")}
+        return item if _is_own(given, prefix) else {**item, "id": digest(prefix, f"id {given}")}
     if kind == "reasoning" or (kind == "message" and _is_output_message(item)):
-        return {**item, "id": _digest(prefix, f"position {position}")}
+        return {**item, "id": digest(prefix, f"position {position}")}
     return {name: value for name, value in item.items() if name != "id"} if "id" in item else item
 
 
 def _is_own(given: str, prefix: IdPrefix) -> bool:
     return given.startswith(f"{prefix}_") and _ID.fullmatch(given) is not None
-
-
-def _digest(prefix: str, text: str) -> str:
-    return f"{prefix}_{sha256(text.encode(errors='surrogatepass')).hexdigest()[:_DIGEST_DIGITS]}"
-
-
-def _pair(item: Json, kind: str, position: int) -> list[Json]:
-    """The item as a function call, as the output of one, or as both."""
-    told = TOLD[kind]
-    call_id = _call_id(item, kind, position)
-    pair: list[Json] = []
-    if told.asked:
-        arguments = _arguments(item, told.asked)
-        pair.append({"type": "function_call", "call_id": call_id, "name": told.name, "arguments": arguments})
-    if told.answered:
-        pair.append({"type": "function_call_output", "call_id": call_id, "output": _text(item, told.answered)})
-    return pair
-
-
-def _call_id(item: Json, kind: str, position: int) -> str:
-    """The client's where call and output are two items; where both are one, made from the item's id."""
-    told = TOLD[kind]
-    if told.asked and told.answered:
-        given = item.get("id")
-        return _digest("call", f"position {position}" if given is None else f"id {given}")
-    call_id = pair_id(item)
-    if call_id is None:
-        raise _untellable(kind)
-    return call_id
-
-
-def _arguments(item: Json, names: Sequence[str]) -> str:
-    """JSON text of the one field that is an object, or of an object of the fields."""
-    fields = _fields(item, names)
-    values = list(fields.values())
-    return encode(values[0] if len(values) == 1 and isinstance(values[0], dict) else fields).decode()
-
-
-def _fields(item: Json, names: Sequence[str]) -> Json:
-    return {name: item[name] for name in names if item.get(name) is not None}
-
-
-def _text(item: Json, names: Sequence[str]) -> str:
-    """What was answered: a text as it is, everything else as JSON."""
-    fields = _fields(item, names)
-    values = list(fields.values())
-    if len(values) == 1 and isinstance(values[0], str):
-        return values[0]
-    return encode(fields).decode()
-
-
-def _untellable(kind: str) -> ClientError:
-    message = f"Items of type '{kind}' cannot be told to the inference server behind this endpoint: leave them out."
-    return ClientError(message, param="input", code="unsupported_value")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.tools.function_items import pair_id
 
 OUTPUT_OF = {
     "function_call": "function_call_output",
@@ -49,14 +50,6 @@ def check_calls(items: Sequence[Json]) -> None:
                 raise _refused(f"No tool call found for {_words(expected)} output with call_id {call_id}.")
     for call_id, kind in pending.items():
         raise _refused(f"No tool output found for {_words(kind)} {call_id}.")
-
-
-def pair_id(item: Json) -> str | None:
-    """What leads from a call to its output; an output of the local shell may name its call by its own `id`."""
-    call_id = item.get("call_id")
-    if call_id is None and item.get("type") == "local_shell_call_output":
-        call_id = item.get("id")
-    return None if call_id is None else str(call_id)
 
 
 def _words(kind: str) -> str:

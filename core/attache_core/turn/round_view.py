@@ -1,8 +1,9 @@
 """One round as the client may see it.
 
-Everything up to the first gateway-executed call is shown as it comes. The call itself is hidden: the client sees the
-public item of the tool that is run instead. What the model says after it is held back, so that the client sees items
-in the model's order, one at a time. Sans-IO.
+Everything up to the first gateway-executed call is shown as it comes, a call of the client's in the public shape of its
+tool. The gateway-executed call itself is hidden: the client sees the public item of the tool that is run instead. What
+the model says after it is held back, so that the client sees items in the model's order, one at a time. Unaware of tool
+types. Sans-IO.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attache_core.events.model_events import Finished, ItemAdded, ItemDone, ModelEvent, Started
-from attache_core.tools.registry import GatewayTool
+from attache_core.events.model_events import Delta, Finished, ItemAdded, ItemDone, ModelEvent, Started
+from attache_core.tools.gateway_tool import CallMade, GatewayTool
+from attache_core.tools.tool_type import ClientCall, OfferedTool
 from attache_core.turn.pending_calls import OUTPUT_OF
 
 
@@ -19,11 +21,25 @@ from attache_core.turn.pending_calls import OUTPUT_OF
 class HeldItem:
     """An item that is shown, whole, once the gateway calls before it have ended."""
 
+    added: ItemAdded
+    translation: ClientCall | None
     done: ItemDone | None = None
 
     def take(self, done: ItemDone) -> None:
         """The model has said all of it."""
         self.done = done
+
+    def events(self) -> list[ModelEvent]:
+        """What is shown of it."""
+        if self.done is None:
+            return []
+        if self.translation is None:
+            return [self.done]
+        arguments = self.done.item.get("arguments") or ""
+        said: list[ModelEvent] = [self.added, self.done]
+        if arguments:
+            said.insert(1, Delta(self.added.key, None, "arguments", arguments))
+        return [shown for event in said for shown in self.translation.feed(event)]
 
 
 @dataclass(slots=True)
@@ -31,12 +47,19 @@ class HeldCall:
     """A gateway-executed call that the model made."""
 
     key: str
+    name: str
     tool: GatewayTool
+    parameters: object
     arguments: str = ""
 
     def take(self, done: ItemDone) -> None:
         """The model has written all of it."""
         self.arguments = done.item.get("arguments") or ""
+
+    @property
+    def made(self) -> CallMade:
+        """The call as its tool gets it."""
+        return CallMade(self.key, self.arguments)
 
 
 class RoundView:
@@ -48,46 +71,58 @@ class RoundView:
         finished: how the round ended, once it has.
     """
 
-    def __init__(self, gateway_tools: Mapping[str, GatewayTool]) -> None:
+    def __init__(self, tools: Mapping[str, OfferedTool]) -> None:
         self.held: list[HeldItem | HeldCall] = []
         self.client_called = False
         self.finished: Finished | None = None
-        self._gateway_tools = gateway_tools
+        self._tools = tools
         self._held_by_key: dict[str, HeldItem | HeldCall] = {}
+        self._translations: dict[str, ClientCall] = {}
 
     @property
     def calls(self) -> list[HeldCall]:
         """The gateway-executed calls of the round, in the model's order."""
         return [entry for entry in self.held if isinstance(entry, HeldCall)]
 
-    def feed(self, said: ModelEvent) -> bool:
-        """Take one event in; True when it is to be shown now."""
+    def feed(self, said: ModelEvent) -> list[ModelEvent]:
+        """Take one event in; what comes out is to be shown now."""
         if isinstance(said, Finished):
             self.finished = said
-            return False
+            return []
         if isinstance(said, Started):
-            return True
+            return [said]
         if isinstance(said, ItemAdded):
             return self._add(said)
         entry = self._held_by_key.get(said.key)
         if entry is None:
-            return True
+            translation = self._translations.get(said.key)
+            return [said] if translation is None else translation.feed(said)
         if isinstance(said, ItemDone):
             entry.take(said)
-        return False
+        return []
 
-    def _add(self, said: ItemAdded) -> bool:
-        kind = said.item.get("type")
-        tool = self._gateway_tools.get(str(said.item.get("name"))) if kind == "function_call" else None
-        if tool is not None:
-            self._hold(said.key, HeldCall(said.key, tool))
-            return False
+    def _add(self, said: ItemAdded) -> list[ModelEvent]:
+        kind, name = said.item.get("type"), str(said.item.get("name"))
+        tool = self._tools.get(name) if kind == "function_call" else None
+        if tool is not None and isinstance(tool.binding, GatewayTool):
+            self._hold(said.key, HeldCall(said.key, name, tool.binding, tool.function.get("parameters")))
+            return []
         self.client_called = self.client_called or kind in OUTPUT_OF
-        if not self.held:
-            return True
-        self._hold(said.key, HeldItem())
-        return False
+        translation = None if tool is None else _translation(tool)
+        if self.held:
+            self._hold(said.key, HeldItem(said, translation))
+            return []
+        if translation is None:
+            return [said]
+        self._translations[said.key] = translation
+        return translation.feed(said)
 
     def _hold(self, key: str, entry: HeldItem | HeldCall) -> None:
         self.held.append(entry)
         self._held_by_key[key] = entry
+
+
+def _translation(tool: OfferedTool) -> ClientCall | None:
+    if isinstance(tool.binding, GatewayTool) or tool.binding.new_call is None:
+        return None
+    return tool.binding.new_call()

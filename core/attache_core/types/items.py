@@ -9,9 +9,10 @@ Source: API reference, "input"; param paths and wording as OpenAI's API answers 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, ValidationInfo
 
 from attache_core.types.content import (
     check_call_output,
@@ -21,7 +22,9 @@ from attache_core.types.content import (
     check_screenshot,
     check_summary,
 )
+from attache_core.types.extensions import NO_EXTENSIONS, Extensions, extensions_of
 from attache_core.types.shape import (
+    Check,
     Id,
     RequiredId,
     RequiredText,
@@ -307,7 +310,7 @@ def is_reference(item: dict[str, Any]) -> bool:
     return kind == "item_reference" or (kind is None and "id" in item and set(item) <= {"id", "type"})
 
 
-def check_item(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def check_item(value: Any, extensions: Extensions = NO_EXTENSIONS) -> Any:  # noqa: ANN401 - any JSON value
     """Look at one element of `input`; one without `type` is a message, or a reference (see `is_reference`)."""
     if not isinstance(value, dict):
         raise wrong_type("an input item", value)
@@ -316,6 +319,8 @@ def check_item(value: Any) -> Any:  # noqa: ANN401 - any JSON value
         kind = "item_reference" if is_reference(value) else "message"
     if kind == "message":
         return _check_message(value)
+    if kind in extensions.items:
+        return Item.model_validate(value)
     if not isinstance(kind, str) or kind not in (*ITEM_TYPES, *_UNSUPPORTED):
         raise wrong_value(kind, ITEM_TYPES)
     if kind in _UNSUPPORTED:
@@ -338,5 +343,11 @@ def _not_supported_yet(kind: str) -> Exception:
     )
 
 
-check_input = text_or_array_of(check_item, "one of a string or array of input items")
-"""Look at the `input` of a request."""
+@lru_cache(maxsize=8)
+def _input_check(extensions: Extensions) -> Check:
+    return text_or_array_of(lambda item: check_item(item, extensions), "one of a string or array of input items")
+
+
+def check_input(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any JSON value
+    """Look at the `input` of a request."""
+    return _input_check(extensions_of(info))(value)

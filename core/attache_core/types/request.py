@@ -15,6 +15,7 @@ from attache_core import json_codec
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.types.conversation import conversation_id
+from attache_core.types.extensions import NO_EXTENSIONS, Extensions
 from attache_core.types.parameters import CreateRequest
 from attache_core.types.shape import check
 from attache_core.types.tool_choice import require_declared
@@ -44,7 +45,13 @@ def parse_create(body: bytes) -> Json:
     return value
 
 
-def validate_create(body: Json, *, max_input_items: int = MAX_INPUT_ITEMS, omit_hosted_tools: bool = False) -> None:
+def validate_create(
+    body: Json,
+    *,
+    max_input_items: int = MAX_INPUT_ITEMS,
+    omit_hosted_tools: bool = False,
+    extensions: Extensions = NO_EXTENSIONS,
+) -> None:
     """Look at a create request; see `parse_create` for how to get it. The body is not changed.
 
     With `omit_hosted_tools`, a tool that OpenAI hosts and nothing here runs is no fault, unless `tool_choice` names it.
@@ -56,11 +63,11 @@ def validate_create(body: Json, *, max_input_items: int = MAX_INPUT_ITEMS, omit_
     if "model" in body and "input" not in body:
         raise ClientError("Missing required parameter: 'input'.", code="missing_required_parameter", param="input")
     _check_item_count(body.get("input"), max_input_items)
-    check(CreateRequest, body)
+    check(CreateRequest, body, context=extensions)
     _check_history(body)
     if not omit_hosted_tools:
-        require_runnable(body.get("tools"))
-    tools, _ = runnable(body.get("tools"))
+        require_runnable(body.get("tools"), extensions)
+    tools, _ = runnable(body.get("tools"), extensions)
     require_declared(body.get("tool_choice"), tools)
 
 

@@ -42,10 +42,10 @@ class Shape(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-def check(shape: type[Shape], value: object) -> None:
-    """Raises ClientError (400) when `value` has not that shape."""
+def check(shape: type[Shape], value: object, *, context: object = None) -> None:
+    """Raises ClientError (400) when `value` has not that shape. `context` is for the checks that ask for it."""
     try:
-        shape.model_validate(value)
+        shape.model_validate(value, context=context)
     except ValidationError as error:
         raise client_error(error) from None  # pydantic's error shows the value, which may be a secret
 

@@ -7,13 +7,15 @@ the request declares. Source: API reference, "tool_choice"; wording as OpenAI's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, ValidationInfo
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.types.shape import RequiredText, Shape, array_of, json_object, named_by_type, one_of
+from attache_core.types.extensions import Extensions, extensions_of
+from attache_core.types.shape import Check, RequiredText, Shape, array_of, json_object, named_by_type, one_of
 from attache_core.types.tools import declared
 from attache_core.types.violation import enumerated, quoted, wrong_type, wrong_value
 
@@ -48,15 +50,20 @@ _CHOICES: dict[str, type[Shape]] = {
     "custom": NamedChoice,
     "allowed_tools": AllowedTools,
 }
-_HOSTED = ("file_search", "web_search", "web_search_preview", "computer", "code_interpreter", "image_generation",
-           "shell", "apply_patch")  # fmt: skip
-_check_choice_object = named_by_type(_CHOICES, supported=(*_CHOICES, *_HOSTED))
+_BY_TYPE = ("file_search", "web_search", "web_search_preview", "computer", "code_interpreter", "image_generation",
+            "shell", "apply_patch")  # fmt: skip
+"""What is chosen by its type alone."""
 
 
-def check_tool_choice(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+@lru_cache(maxsize=8)
+def _choice_check(extensions: Extensions) -> Check:
+    return named_by_type(_CHOICES, supported=tuple(dict.fromkeys((*_CHOICES, *_BY_TYPE, *extensions.tools))))
+
+
+def check_tool_choice(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any JSON value
     """Look at the shape of `tool_choice`; see `require_declared` for what it names."""
     if isinstance(value, dict):
-        return _check_choice_object(value)
+        return _choice_check(extensions_of(info))(value)
     if not isinstance(value, str):
         raise wrong_type(f"one of an object or {enumerated(MODES, 'or')}", value)
     if value not in MODES:
@@ -86,5 +93,7 @@ def _is_declared(reference: Json, tools: Sequence[Json]) -> bool:
             return reference.get("name") in declared(tools, "custom", "name")
         case "mcp":
             return reference.get("server_label") in declared(tools, "mcp", "server_label")
-        case _:
+        case "namespace" | "tool_search":  # no choice of the API
             return False
+        case kind:
+            return any(tool["type"] == kind for tool in tools)

@@ -1,7 +1,8 @@
 """Tool declarations: what may be declared, and what of it a response shows.
 
-Knows who runs each type of tool: the gateway (`mcp`), the client (functions, custom tools, namespaces of both, and tool
-searches of its own), or nobody here (what OpenAI hosts). Is unaware of how a tool runs. Invariant: nothing that is
+Knows who runs each type of tool: the gateway (`mcp`), the client (functions, custom tools, namespaces of both, tool
+searches of its own, shells and patches), or nobody here (what OpenAI hosts); further types are `Extensions`. Is unaware
+of how a tool runs. Invariant: nothing that is
 declared is ignored: a tool type that the gateway would not honour is refused, or left out by name where the operator
 says so. Source: API reference, "tools"; what a response shows as in OpenAI's streams.
 """
@@ -10,15 +11,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, ValidationInfo
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.types.extensions import NO_EXTENSIONS, Extensions, extensions_of
 from attache_core.types.mcp_tool import McpTool, public_mcp_tool
-from attache_core.types.shape import Name, Shape, array_of, check, named_by_type, one_of
+from attache_core.types.shape import Check, Name, Shape, array_of, check, named_by_type, one_of
 from attache_core.types.violation import enumerated, quoted, refused
 
 MAX_TOOLS = 128
@@ -26,7 +29,7 @@ MAX_TOOLS = 128
 
 HOSTED_TOOLS = frozenset(
     {"web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "computer"}
-    | {"computer_use_preview", "shell", "local_shell", "apply_patch", "programmatic_tool_calling"}
+    | {"computer_use_preview", "programmatic_tool_calling"}
 )
 """The API's tool types that are built into it, and that nothing here runs; some also come with a date appended."""
 
@@ -60,6 +63,23 @@ class CustomTool(Shape):
     format: Annotated[Any, PlainValidator(_check_format)] | None = None
 
 
+class LocalEnvironment(Shape):
+    """The client's own."""
+
+
+_check_environment = named_by_type({"local": LocalEnvironment})
+
+
+class ShellTool(Shape):
+    """Commands that the client runs; nothing here runs containers."""
+
+    environment: Annotated[Any, PlainValidator(_check_environment)] | None = None
+
+
+class ClientTool(Shape):
+    """A tool of which there is nothing to say but its type."""
+
+
 _CALLED_BY_NAME: dict[str, type[Shape]] = {"function": FunctionTool, "custom": CustomTool}
 _check_members = array_of(named_by_type(_CALLED_BY_NAME), "an array of tools")
 
@@ -80,36 +100,45 @@ class ToolSearch(Shape):
     parameters: dict[str, Any] | None = None
 
 
-_SHAPES: dict[str, type[Shape]] = {
+SHAPES: Mapping[str, type[Shape]] = {
     "function": FunctionTool,
     "mcp": McpTool,
     "custom": CustomTool,
     "namespace": NamespaceTool,
     "tool_search": ToolSearch,
+    "shell": ShellTool,
+    "local_shell": ClientTool,
+    "apply_patch": ClientTool,
 }
-_check_supported = named_by_type(_SHAPES)
+"""The types of the API that run here, by their `type`."""
 
 check_loaded_tools = array_of(named_by_type({**_CALLED_BY_NAME, "namespace": NamespaceTool}), "an array of tools")
 """Look at tools that a client found: only what it executes itself, and so nothing that holds credentials."""
 
 
-def is_hosted(tool: object) -> bool:
-    """Whether a declaration is of a tool that is built into OpenAI's API and that nothing here runs."""
-    if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
+def is_hosted(tool: object, installed: Container[str] = ()) -> bool:
+    """Whether a declaration is of a tool that is built into OpenAI's API and that nothing here runs.
+
+    `installed` are the further types that do run here.
+    """
+    if not isinstance(tool, dict) or not isinstance(tool.get("type"), str) or tool["type"] in installed:
         return False
     if tool["type"] == "tool_search":
         return tool.get("execution") in (None, "server")
     return _DATE.sub("", tool["type"]) in HOSTED_TOOLS
 
 
-def _check_tool(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    return value if is_hosted(value) else _check_supported(value)
+@lru_cache(maxsize=8)
+def _declarations_check(extensions: Extensions) -> Check:
+    check_supported = named_by_type({**SHAPES, **extensions.tools})
+
+    def check_tool(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        return value if is_hosted(value, extensions.tools) else check_supported(value)
+
+    return array_of(check_tool, "an array of tools")
 
 
-_check_each = array_of(_check_tool, "an array of tools")
-
-
-def check_tools(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def check_tools(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any JSON value
     """Look at `tools`: their number, each declaration, and that names and labels are unique.
 
     Of a hosted tool only the type is looked at; see `require_runnable`.
@@ -117,7 +146,7 @@ def check_tools(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, list) and len(value) > MAX_TOOLS:
         bound = f"Expected an array with maximum length {MAX_TOOLS}, but got an array with length {len(value)} instead."
         raise refused("array_above_max_length", f"Invalid '{{param}}': array too long. {bound}")
-    _check_each(value)
+    _declarations_check(extensions_of(info))(value)
     _require_unique("name", [tool["name"] for tool in value if tool["type"] in _CALLED_BY_NAME])
     _require_unique("name", declared(value, "namespace", "name"))
     _require_unique("server_label", declared(value, "mcp", "server_label"))
@@ -128,32 +157,32 @@ class _Tools(Shape):
     tools: Annotated[Any, PlainValidator(check_tools)]
 
 
-def validate_tools(tools: object) -> None:
+def validate_tools(tools: object, extensions: Extensions = NO_EXTENSIONS) -> None:
     """Look at the `tools` of a request alone, as `request.validate_create` does.
 
     Raises:
         ClientError: 400 with `param` and `code` for the first thing that is wrong.
     """
-    check(_Tools, {"tools": tools})
-    require_runnable(tools if isinstance(tools, list) else ())
+    check(_Tools, {"tools": tools}, context=extensions)
+    require_runnable(tools if isinstance(tools, list) else (), extensions)
 
 
-def require_runnable(tools: Sequence[Json] | None) -> None:
+def require_runnable(tools: Sequence[Json] | None, extensions: Extensions = NO_EXTENSIONS) -> None:
     """Raises ClientError when one of `tools` (of valid shape) is a hosted tool."""
     for index, tool in enumerate(tools or ()):
-        if is_hosted(tool):
-            kind, supported = tool["type"], enumerated(tuple(_SHAPES), "and")
+        if is_hosted(tool, extensions.tools):
+            kind, supported = tool["type"], enumerated((*SHAPES, *extensions.tools), "and")
             message = f"Invalid value: {quoted(kind)}. Supported values are: {supported}."
-            if kind in _SHAPES:
+            if kind in SHAPES:
                 message = f"This gateway does not execute {quoted(kind)} itself: set 'execution' to 'client'."
             raise ClientError(message, code="invalid_value", param=f"tools[{index}].type")
 
 
-def runnable(tools: Sequence[Json] | None) -> tuple[list[Json], list[str]]:
+def runnable(tools: Sequence[Json] | None, extensions: Extensions = NO_EXTENSIONS) -> tuple[list[Json], list[str]]:
     """The declarations that are no hosted tools, and the types of those that are, each once."""
     given = tools or ()
-    hosted = dict.fromkeys(tool["type"] for tool in given if is_hosted(tool))
-    return [tool for tool in given if not is_hosted(tool)], list(hosted)
+    hosted = dict.fromkeys(tool["type"] for tool in given if is_hosted(tool, extensions.tools))
+    return [tool for tool in given if not is_hosted(tool, extensions.tools)], list(hosted)
 
 
 def _require_unique(key: str, names: Iterable[str]) -> None:
@@ -191,8 +220,11 @@ def public_tools(tools: Sequence[Json] | None) -> list[Json]:
 _DEFAULTS: dict[str, Json] = {
     "function": {"type": "function", "description": None, "name": None, "parameters": None, "strict": True},
     "custom": {"type": "custom", "description": None, "format": {"type": "text"}, "name": None},
-    "namespace": {"type": "namespace", "description": None, "name": None, "tools": []},
+    "namespace": {"type": "namespace", "description": "", "name": None, "tools": []},
     "tool_search": {"type": "tool_search", "description": None, "execution": "client", "parameters": None},
+    "shell": {"type": "shell", "allowed_callers": None, "environment": None},
+    "local_shell": {"type": "local_shell"},
+    "apply_patch": {"type": "apply_patch", "allowed_callers": None},
 }
 """The fields that the API shows of a client's tool, in its order."""
 
@@ -206,6 +238,8 @@ def _public_tool(tool: Json) -> Json:
     shown = {**_DEFAULTS[kind], **tool}
     if kind == "custom" and shown["format"] is None:
         shown["format"] = _DEFAULTS[kind]["format"]
+    if kind == "shell" and shown["environment"] is not None:
+        shown["environment"] = {"skills": None, **shown["environment"]}
     if kind == "namespace":
         shown["tools"] = public_tools(tool.get("tools"))
     return shown

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 from pydantic import Field
 
 from attache_core.events.event import Event
+from attache_core.tools.builtin import builtin_tool_types
+from attache_core.tools.call_slots import MAX_WORKER_CALLS, CallSlots
+from attache_core.tools.installed import load_tool_types
 from attache_core.tools.scheduler import CallLimits
+from attache_core.tools.tool_types import open_types
 from attache_core.turn.below import Below
 from attache_core.turn.loop import LoopLimits, run_tool_loop
 from attache_core.types.turn import TurnRequest
@@ -22,6 +27,10 @@ class ToolDispatchConfig(FilterConfig):
     """Gateway-executed calls of one turn; of those above it the model is told that they were not run. The request's
     `max_tool_calls` may ask for fewer."""
 
+    max_identical_calls: int = Field(default=3, ge=1, le=10_000)
+    """How often one gateway-executed tool may be called with the same arguments in one turn; of a further such call the
+    model is told that it was not run."""
+
     max_retained_bytes: int = Field(default=8 * 2**20, ge=64 * 1024)
     """Bytes that are kept of one response, over all its rounds: the text and the items of the model, the lists of tools
     and the results of calls, and a little for each item. Over it the turn fails. How the inference server cuts its
@@ -31,7 +40,11 @@ class ToolDispatchConfig(FilterConfig):
     """Bytes that the results of one turn's calls may have together; the model is told of a result that is left out."""
 
     max_parallel_calls: int = Field(default=5, ge=1, le=64)
-    """Gateway-executed calls of one round that run at the same time."""
+    """Gateway-executed calls of one round that run at the same time. With `parallel_tool_calls: false` they run one
+    after the other."""
+
+    max_worker_calls: int = Field(default=MAX_WORKER_CALLS, ge=1, le=100_000)
+    """Gateway-executed calls of all turns of one worker process that run at the same time; further ones wait."""
 
     call_timeout_s: float = Field(default=60.0, gt=0, le=3600)
     """Seconds that one call may take, from the moment it begins; then it is cancelled, and the model is told."""
@@ -51,15 +64,28 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
 
     def __init__(self, config: ToolDispatchConfig, services: Services) -> None:
         super().__init__(config, services)
-        calls = CallLimits(max_parallel_calls=config.max_parallel_calls, call_timeout_s=config.call_timeout_s)
+        calls = CallLimits(config.max_parallel_calls, config.call_timeout_s, CallSlots(config.max_worker_calls))
         self._limits = LoopLimits(
             max_rounds=config.max_rounds,
             max_calls=config.max_calls,
+            max_identical_calls=config.max_identical_calls,
             max_output_bytes=config.max_output_bytes,
             calls=calls,
             max_retained_bytes=config.max_retained_bytes,
             progress_interval_s=config.progress_interval_s,
         )
+        installed = [each() for each in load_tool_types().values()]
+        self._types = builtin_tool_types(services.mcp, installed)
+        self._opened = AsyncExitStack()
+        self._installed = installed
+
+    async def open(self) -> None:
+        """Open the installed tool types."""
+        await self._opened.enter_async_context(open_types(self._installed))
+
+    async def close(self) -> None:
+        """Close them."""
+        await self._opened.aclose()
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
-        return run_tool_loop(turn, below, self.services.mcp, self._limits)
+        return run_tool_loop(turn, below, self._types, self._limits)

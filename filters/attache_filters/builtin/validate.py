@@ -9,11 +9,13 @@ import structlog
 from pydantic import Field
 
 from attache_core.events.event import Event
+from attache_core.tools.installed import installed_extensions, load_tool_types
 from attache_core.turn.below import Below
+from attache_core.types.extensions import Extensions
 from attache_core.types.request import MAX_INPUT_ITEMS, validate_create
 from attache_core.types.tools import runnable
 from attache_core.types.turn import TurnRequest
-from attache_filters.sdk.filter import FilterConfig, TurnFilter
+from attache_filters.sdk.filter import FilterConfig, Services, TurnFilter
 
 OMITTED_TOOLS = "attache-omitted-tools"
 """Response header: the types of the tools that were left out, separated by commas."""
@@ -23,8 +25,8 @@ _log = structlog.get_logger(__name__)
 
 class ValidateConfig(FilterConfig):
     unsupported_tools: Literal["refuse", "omit"] = "refuse"
-    """What becomes of tools that OpenAI hosts and nothing here runs, such as `web_search`: `refuse` answers 400; `omit`
-    leaves them out, and says so in the log and in the response header `attache-omitted-tools`."""
+    """What becomes of tools that OpenAI hosts and nothing here runs, such as `code_interpreter`: `refuse` answers 400;
+    `omit` leaves them out, and says so in the log and in the response header `attache-omitted-tools`."""
 
     max_input_items: int = Field(default=MAX_INPUT_ITEMS, ge=1, le=1_000_000)
     """Items that the `input` of one request may hold; one with more is answered 400."""
@@ -35,14 +37,22 @@ class Validate(TurnFilter[ValidateConfig]):
 
     config_type = ValidateConfig
 
+    def __init__(self, config: ValidateConfig, services: Services) -> None:
+        super().__init__(config, services)
+        self._extensions = installed_extensions(load_tool_types().values())
+
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
-        omit = self.config.unsupported_tools == "omit"
-        validate_create(turn.body, max_input_items=self.config.max_input_items, omit_hosted_tools=omit)
-        return below(_without_hosted_tools(turn))
+        validate_create(
+            turn.body,
+            max_input_items=self.config.max_input_items,
+            omit_hosted_tools=self.config.unsupported_tools == "omit",
+            extensions=self._extensions,
+        )
+        return below(_without_hosted_tools(turn, self._extensions))
 
 
-def _without_hosted_tools(turn: TurnRequest) -> TurnRequest:
-    tools, omitted = runnable(turn.body.get("tools"))
+def _without_hosted_tools(turn: TurnRequest, extensions: Extensions) -> TurnRequest:
+    tools, omitted = runnable(turn.body.get("tools"), extensions)
     if not omitted:
         return turn
     _log.warning("tools left out", types=omitted)

@@ -129,7 +129,10 @@ class _Items:
             self._check_texts(index, data["item"])
             self._done[index] = data["item"]
         else:
-            assert self._open.get(index) == data["item_id"], f"{event.type} of an item that is not open"
+            # Commands of the shell name their item by its output index alone.
+            named = data.get("item_id", self._open.get(index))
+            assert index in self._open, f"{event.type} of an item that is not open"
+            assert self._open[index] == named, f"{event.type} of another item"
             self._take_part(event.type, data)
 
     def _take_part(self, kind: str, data: Json) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.tools.declarations import AllowedTools, function_tool, mcp_declarations
+from attache_core.tools.builtin import builtin_tool_types
+from attache_core.tools.function_tool import function_tool
+from attache_core.tools.mcp.declaration import AllowedTools, mcp_declaration
+from attache_core.tools.mcp.servers import open_mcp_servers
+from attache_core.tools.mcp.settings import McpSettings
 
 MCP: Json = {"type": "mcp", "server_label": "s", "server_url": "https://h/mcp", "require_approval": "never"}
 EMPTY: Json = {"type": "object", "properties": {}}
@@ -44,25 +47,16 @@ def test_schema_of_a_server_reaches_the_model_as_it_is_where_it_is_one(schema: o
     assert function == expected
 
 
-def test_declarations_are_read_by_their_place() -> None:
-    tools: list[Json] = [
-        {"type": "function", "name": "f"},
-        {**MCP, "authorization": "token", "headers": {"X-Team": "blue"}, "allowed_tools": ["a"]},
-        {**MCP, "server_label": "t", "allowed_tools": {"read_only": True}},
+def test_declaration_is_read_into_a_server_and_what_is_allowed_of_it() -> None:
+    one = mcp_declaration({**MCP, "authorization": "token", "headers": {"X-Team": "blue"}, "allowed_tools": ["a"]})
+    other = mcp_declaration({**MCP, "server_label": "t", "allowed_tools": {"read_only": True}})
+    assert [(each.server_label, each.server.url) for each in (one, other)] == [
+        ("s", "https://h/mcp"),
+        ("t", "https://h/mcp"),
     ]
-    found = mcp_declarations(tools)
-    assert [(place, one.server_label, one.server.url) for place, one in found.items()] == [
-        (1, "s", "https://h/mcp"),
-        (2, "t", "https://h/mcp"),
-    ]
-    assert found[1].server.credentials.reveal() == {"authorization": "Bearer token", "x-team": "blue"}
-    assert found[2].server.credentials.reveal() == {}
-    assert [one.allowed for one in found.values()] == [AllowedTools(frozenset({"a"})), AllowedTools(read_only=True)]
-
-
-@pytest.mark.parametrize("tools", [[], ()])
-def test_no_tools_have_no_declarations(tools: Sequence[Json]) -> None:
-    assert mcp_declarations(tools) == {}
+    assert one.server.credentials.reveal() == {"authorization": "Bearer token", "x-team": "blue"}
+    assert other.server.credentials.reveal() == {}
+    assert [one.allowed, other.allowed] == [AllowedTools(frozenset({"a"})), AllowedTools(read_only=True)]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +77,8 @@ def test_no_tools_have_no_declarations(tools: Sequence[Json]) -> None:
         ([{**MCP, "headers": {"Host": "inside"}}], "tools[0].headers"),
     ],
 )
-def test_tools_that_nobody_validated_answer_400(tools: Any, param: str) -> None:
-    with pytest.raises(ClientError) as raised:
-        mcp_declarations(tools)
+async def test_tools_that_nobody_validated_answer_400(tools: Any, param: str) -> None:
+    async with open_mcp_servers(McpSettings()) as mcp:
+        with pytest.raises(ClientError) as raised:
+            builtin_tool_types(mcp).check(tools)
     assert (raised.value.http_status, raised.value.param) == (400, param)

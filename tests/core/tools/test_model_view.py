@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
-from attache_core.tools.gateway_tool import CallResult
-from attache_core.tools.registry import ToolRegistry, call_id_of, model_input, model_tool_choice
+from attache_core.tools.builtin import BUILTIN_TELLERS
+from attache_core.tools.choice import model_tool_choice
+from attache_core.tools.gateway_tool import CallMade, CallResult, GatewayTool
+from attache_core.tools.history import model_input
+from attache_core.tools.mcp.items import call_id_of
+from attache_core.tools.registry import ToolRegistry
+from attache_core.tools.tool_type import ClientTool, OfferedTool
 
 
-@dataclass(frozen=True)
-class DeclaredTool:
-    server_label: str
-    name: str
-
+class NeverCalled(GatewayTool):
     async def call(self, arguments: Json) -> CallResult:
         raise AssertionError(arguments)
 
+    def begun(self, call: CallMade) -> list[ModelEvent]:
+        raise AssertionError(call)
 
-def function(name: str) -> Json:
-    return {"type": "function", "name": name, "description": None, "parameters": {}, "strict": False}
+    def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:
+        raise AssertionError(call, result)
+
+
+def mcp_tool(label: str, name: str) -> OfferedTool:
+    return OfferedTool("mcp", label, name, {}, NeverCalled())
+
+
+def clients(kind: str, name: str, owner: str | None = None, *, deferred: bool = False) -> OfferedTool:
+    return OfferedTool(kind, owner, name, {}, ClientTool(), deferred=deferred)
 
 
 REGISTRY = ToolRegistry(
-    function_tools=tuple(function(name) for name in ("a__search", "b__search", "read", "mine")),
-    gateway_tools={
-        "a__search": DeclaredTool("a", "search"),
-        "b__search": DeclaredTool("b", "search"),
-        "read": DeclaredTool("b", "read"),
+    tools={
+        "a__search": mcp_tool("a", "search"),
+        "b__search": mcp_tool("b", "search"),
+        "read": mcp_tool("b", "read"),
+        "mine": clients("function", "mine"),
+        "patch": clients("custom", "patch"),
+        "files__open": clients("function", "open", "files"),
+        "shell__shell": clients("shell", "shell"),
+        "later": clients("function", "later", deferred=True),
     },
+    tellers=BUILTIN_TELLERS,
 )
 
 
@@ -125,6 +141,13 @@ def test_call_id_is_the_same_for_the_item_s_whole_life() -> None:
         ({"type": "mcp", "server_label": "b", "name": None}, "required"),
         ({"type": "mcp", "server_label": "b", "name": "gone"}, "auto"),
         ({"type": "mcp", "server_label": "dead"}, "auto"),
+        ({"type": "custom", "name": "patch"}, {"type": "function", "name": "patch"}),
+        ({"type": "function", "name": "patch"}, {"type": "function", "name": "patch"}),
+        ({"type": "function", "name": "open"}, "auto"),
+        ({"type": "function", "name": "open", "namespace": "files"}, {"type": "function", "name": "files__open"}),
+        ({"type": "shell"}, {"type": "function", "name": "shell__shell"}),
+        ({"type": "apply_patch"}, "auto"),
+        ({"type": "function", "name": "later"}, "auto"),
         (
             {
                 "type": "allowed_tools",

@@ -12,9 +12,11 @@ from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.testing.mcp_server import BUILTIN_TOOL_NAMES, Fault, McpServerOptions, running_mcp_server
 from attache_core.tools.gateway_tool import CallResult
+from attache_core.tools.mcp.items import McpListing
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
-from attache_core.tools.registry import McpListing, ToolRegistry, build_registry, needs_discovery
+from attache_core.tools.registry import ToolRegistry
+from core.tools.registries import listings, needs_discovery, registry_of
 
 Declare = Callable[..., Json]
 
@@ -36,11 +38,11 @@ def names(registry: ToolRegistry) -> list[str]:
 
 async def build(settings: McpSettings, tools: Sequence[Json]) -> ToolRegistry:
     async with open_mcp_servers(settings) as mcp:
-        return await build_registry(tools, mcp)
+        return await registry_of(tools, mcp)
 
 
 async def test_no_tools_make_an_empty_registry(loopback: McpSettings) -> None:
-    assert await build(loopback, []) == ToolRegistry()
+    assert names(await build(loopback, [])) == []
 
 
 async def test_functions_of_the_client_reach_the_model_as_declared_and_in_order(loopback: McpSettings) -> None:
@@ -52,22 +54,24 @@ async def test_functions_of_the_client_reach_the_model_as_declared_and_in_order(
     ]
     registry = await build(loopback, tools)
     assert registry.function_tools == tuple(tools)
-    assert (registry.listings, dict(registry.gateway_tools)) == ((), {})
+    assert (listings(registry), registry.gateway_tools) == ((), {})
 
 
-async def test_tools_of_the_client_of_other_kinds_stay_as_declared_and_no_server_takes_their_names(
-    loopback: McpSettings, declare: Declare
-) -> None:
+async def test_no_server_takes_the_name_of_a_tool_of_the_client(loopback: McpSettings, declare: Declare) -> None:
     own: list[Json] = [
         {"type": "custom", "name": "run", "format": {"type": "text"}},
         {"type": "namespace", "name": "files", "tools": [{"type": "function", "name": "open"}]},
         {"type": "tool_search", "execution": "client"},
+        {"type": "shell"},
     ]
-    async with running_mcp_server(only(tool("run"), tool("open"), tool("files"))) as server:
+    offered = only(tool("run"), tool("open"), tool("files__open"), tool("files"), tool("shell"))
+    async with running_mcp_server(offered) as server:
         registry = await build(loopback, [*own, declare(server.url, "disk")])
-    assert list(registry.function_tools[:3]) == own
-    assert set(registry.gateway_tools) == {"disk__run", "disk__open", "files"}
-    assert registry.function_names == {"run", "open", "disk__run", "disk__open", "files"}
+    assert names(registry) == [
+        *("run", "files__open", "tool_search", "shell"),
+        *("disk__run", "open", "disk__files__open", "files", "disk__shell"),
+    ]
+    assert set(registry.gateway_tools) == {"disk__run", "open", "disk__files__open", "files", "disk__shell"}
 
 
 async def test_mcp_tools_stand_where_their_server_is_declared(loopback: McpSettings, declare: Declare) -> None:
@@ -94,7 +98,7 @@ async def test_mcp_tools_stand_where_their_server_is_declared(loopback: McpSetti
         {"name": "sum", "description": "Adds.", "input_schema": schema, "annotations": {"read_only": False}},
         {"name": "look", "description": None, "input_schema": null, "annotations": {"read_only": True}},
     )
-    assert registry.listings == (McpListing("counter", shown),)
+    assert listings(registry) == (McpListing("counter", shown),)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +121,14 @@ async def test_allowed_tools_decide_what_is_listed_and_called(
     offered = only(tool("look", read_only=True), tool("touch", read_only=False), tool("bare"))
     async with running_mcp_server(offered) as server:
         registry = await build(loopback, [declare(server.url, allowed_tools=allowed)])
-    assert names(registry) == [one["name"] for one in registry.listings[0].tools] == list(registry.gateway_tools)
+    assert names(registry) == [one["name"] for one in listings(registry)[0].tools] == list(registry.gateway_tools)
     assert names(registry) == expected
 
 
 async def test_names_no_function_may_have_lead_back_to_their_tools(loopback: McpSettings, declare: Declare) -> None:
     odd = ["files.read", "files read", "Ünï", "x" * 100]
     async with running_mcp_server(only(*map(tool, odd))) as server, open_mcp_servers(loopback) as mcp:
-        registry = await build_registry([declare(server.url, "fs")], mcp)
+        registry = await registry_of([declare(server.url, "fs")], mcp)
         results = [await called.call({}) for called in registry.gateway_tools.values()]
     assert names(registry)[0] == "fs__files_read_54b4a7da"
     assert results == [CallResult(f"{name} {{}}") for name in odd]
@@ -141,7 +145,7 @@ async def test_same_name_on_two_servers_calls_only_the_server_that_was_meant(
         open_mcp_servers(loopback) as mcp,
     ):
         function = {"type": "function", "name": "search"}
-        registry = await build_registry([function, declare(first.url, "a"), declare(second.url, "b")], mcp)
+        registry = await registry_of([function, declare(first.url, "a"), declare(second.url, "b")], mcp)
         result = await registry.gateway_tools["b__search"].call({"q": 1})
     assert names(registry) == ["search", "a__search", "b__search"]
     assert list(registry.gateway_tools) == ["a__search", "b__search"]
@@ -151,7 +155,7 @@ async def test_same_name_on_two_servers_calls_only_the_server_that_was_meant(
 async def test_tool_that_a_server_lists_twice_is_offered_once(loopback: McpSettings, declare: Declare) -> None:
     async with running_mcp_server(only(tool("a", description="1"), tool("b"), tool("a", description="2"))) as server:
         registry = await build(loopback, [declare(server.url)])
-    assert [(one["name"], one["description"]) for one in registry.listings[0].tools] == [("a", "1"), ("b", None)]
+    assert [(one["name"], one["description"]) for one in listings(registry)[0].tools] == [("a", "1"), ("b", None)]
 
 
 async def test_dead_server_has_an_error_and_the_others_their_tools(
@@ -159,7 +163,7 @@ async def test_dead_server_has_an_error_and_the_others_their_tools(
 ) -> None:
     async with running_mcp_server(only(tool("a"))) as server:
         registry = await build(loopback, [declare(refusing_url, "dead"), declare(server.url, "alive")])
-    assert registry.listings[0] == McpListing("dead", error="The MCP server cannot be reached.")
+    assert listings(registry)[0] == McpListing("dead", error="The MCP server cannot be reached.")
     assert names(registry) == ["a"]
 
 
@@ -168,7 +172,7 @@ async def test_hanging_server_has_an_error_and_the_others_their_tools(declare: D
     hanging = running_mcp_server(faults={"tools/list": Fault(hang=True)})
     async with hanging as slow, running_mcp_server(only(tool("a"))) as server:
         registry = await build(settings, [declare(slow.url, "slow"), declare(server.url, "alive")])
-    assert registry.listings[0] == McpListing("slow", error="The MCP server did not answer in time.")
+    assert listings(registry)[0] == McpListing("slow", error="The MCP server did not answer in time.")
     assert names(registry) == ["a"]
 
 
@@ -191,14 +195,14 @@ async def test_list_without_an_end_is_refused(
 ) -> None:
     async with running_mcp_server(page_size=2) as server:
         registry = await build(loopback.model_copy(update=limits), [declare(server.url)])
-    assert registry.listings == (McpListing("demo", error=error),)
+    assert listings(registry) == (McpListing("demo", error=error),)
 
 
 async def test_huge_description_of_a_tool_is_refused(loopback: McpSettings, declare: Declare) -> None:
     async with running_mcp_server(only(tool("a"), tool("b", description="x" * 70_000))) as server:
         registry = await build(loopback, [declare(server.url)])
     error = "Tool 'b' is described in more than 65536 bytes, the gateway's mcp.max_tool_bytes."
-    assert registry.listings == (McpListing("demo", error=error),)
+    assert listings(registry) == (McpListing("demo", error=error),)
 
 
 async def test_too_many_tools_answer_400_and_name_the_remedy(loopback: McpSettings, declare: Declare) -> None:
@@ -208,8 +212,8 @@ async def test_too_many_tools_answer_400_and_name_the_remedy(loopback: McpSettin
         open_mcp_servers(loopback) as mcp,
     ):
         with pytest.raises(ClientError) as raised:
-            await build_registry([declare(server.url)], mcp)
-        fitting = await build_registry([declare(server.url, allowed_tools=["t128"])], mcp)
+            await registry_of([declare(server.url)], mcp)
+        fitting = await registry_of([declare(server.url, allowed_tools=["t128"])], mcp)
     assert (raised.value.http_status, raised.value.param, raised.value.code) == (400, "tools", "too_many_tools")
     assert raised.value.message == (
         "The request gives the model 129 tools, and at most 128 are possible. "
@@ -264,6 +268,6 @@ async def test_discovery_is_needed_until_the_list_is_known(loopback: McpSettings
     async with running_mcp_server() as server, open_mcp_servers(loopback) as mcp:
         tools = [{"type": "function", "name": "f"}, declare(server.url)]
         needed = [needs_discovery(tools[:1], mcp), needs_discovery(tools, mcp)]
-        await build_registry(tools, mcp)
+        await registry_of(tools, mcp)
         needed += [needs_discovery(tools, mcp), needs_discovery([declare(server.url, authorization="other")], mcp)]
     assert needed == [False, True, False, True]

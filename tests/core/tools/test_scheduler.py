@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from attache_core.errors import ClientError
+from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import protocol_error
+from attache_core.tools.call_slots import CallSlots
+from attache_core.tools.gateway_tool import CallMade, GatewayTool
 from attache_core.tools.scheduler import CallLimits, CallResult, GatewayCall, scheduled
 
 CANARY = "canary-7f3a"
@@ -17,13 +20,22 @@ LIMITS = CallLimits(max_parallel_calls=5, call_timeout_s=5)
 
 
 @dataclass
-class FakeTool:
+class FakeTool(GatewayTool):
     """Answers with what `body` says, and remembers its calls."""
 
     body: Callable[[Json], Awaitable[CallResult]]
-    server_label: str = "fake"
-    name: str = "tool"
+    alone: str | None = None
     calls: list[Json] = field(default_factory=list)
+
+    @property
+    def one_at_a_time(self) -> str | None:
+        return self.alone
+
+    def begun(self, call: CallMade) -> list[ModelEvent]:
+        raise AssertionError(call)
+
+    def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:
+        raise AssertionError(call, result)
 
     async def call(self, arguments: Json) -> CallResult:
         self.calls.append(arguments)
@@ -200,3 +212,61 @@ async def test_cancelling_the_caller_cancels_the_calls() -> None:
         await started.wait()
         caller.cancel()
     assert cancelled == [True]
+
+
+async def test_call_that_is_refused_is_not_run() -> None:
+    tool, no = FakeTool(says), CallResult(None, protocol_error(1, "No."))
+
+    assert await run(GatewayCall(tool, "{}", refusal=no), GatewayCall(tool, "{}")) == [no, CallResult("said {}")]
+    assert tool.calls == [{}]
+
+
+async def test_arguments_that_are_not_of_the_schema_are_told_and_not_dispatched() -> None:
+    tool = FakeTool(says)
+    schema: Json = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+    missing, wrong, right = await run(*[GatewayCall(tool, text, schema) for text in ("", '{"a": 1}', '{"a": "x"}')])
+
+    told = "The arguments are not what the tool takes: {}. The tool was not called."
+    assert missing == CallResult(None, protocol_error(-32602, told.format("'a' is missing")))
+    assert wrong == CallResult(None, protocol_error(-32602, told.format("a must be of type string")))
+    assert (right, tool.calls) == (CallResult("said {'a': 'x'}"), [{"a": "x"}])
+
+
+class Crowd:
+    """Counts how many calls run at once, each of which waits until as many as may have come."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def __call__(self, _: Json) -> CallResult:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _turn in range(10):
+            await asyncio.sleep(0)
+        self.now -= 1
+        return CallResult("done")
+
+
+async def test_all_rounds_of_a_worker_share_its_bound() -> None:
+    crowd = Crowd()
+    limits = CallLimits(max_parallel_calls=5, call_timeout_s=5, worker=CallSlots(3))
+
+    async with asyncio.TaskGroup() as rounds:
+        for _ in range(4):
+            rounds.create_task(run(*[GatewayCall(FakeTool(crowd), "{}") for _ in range(4)], limits=limits))
+
+    assert (crowd.most, crowd.now) == (3, 0)
+
+
+async def test_tools_that_exclude_one_another_run_one_at_a_time_and_the_others_meanwhile() -> None:
+    alone, others = Crowd(), Crowd()
+    limits = CallLimits(max_parallel_calls=2, call_timeout_s=5, worker=CallSlots())
+    calls = [FakeTool(alone, "printer"), FakeTool(alone, "printer"), FakeTool(alone, "printer"), FakeTool(others)]
+
+    async with asyncio.TaskGroup() as rounds:
+        for _ in range(3):
+            rounds.create_task(run(*[GatewayCall(tool, "{}") for tool in calls], limits=limits))
+
+    assert alone.most == 1
+    assert others.most == 3

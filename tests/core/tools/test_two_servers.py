@@ -10,6 +10,7 @@ from mcp_types import Tool
 from attache_core.events.event import Event, terminal_event
 from attache_core.json_codec import Json
 from attache_core.testing.mcp_server import McpServerOptions, running_mcp_server
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.turn.loop import LoopLimits, run_tool_loop
@@ -47,7 +48,7 @@ async def test_call_of_a_name_that_two_servers_have_reaches_only_the_one_that_wa
         servers = [first, second]
         tools = [declare(server.url, label) for server, label in zip(servers, labels, strict=True)]
         turn = TurnRequest({"model": "m", "input": "hi", "tools": tools})
-        [terminal] = [event async for event in run_tool_loop(turn, model, mcp, LoopLimits())]
+        [terminal] = [event async for event in run_tool_loop(turn, model, builtin_tool_types(mcp), LoopLimits())]
     calls = [item for item in terminal.data["response"]["output"] if item["type"] == "mcp_call"]
     assert [(item["server_label"], item["name"], item["output"]) for item in calls] == [
         (labels[meant], "search", 'search {"q":1}')

@@ -12,6 +12,7 @@ from attache_core.events.event import Event
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.model_script import Reply, call, dies_after, function_calls, text
 from attache_core.testing.model_server import ModelServer, running_model_server
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.turn.execute import Engine, execute
@@ -38,7 +39,7 @@ async def gateway(request: pytest.FixtureRequest) -> AsyncIterator[Gateway]:
         open_inference(model.url) as send,
         open_mcp_servers(McpSettings()) as mcp,
     ):
-        yield Gateway(Engine(MemoryStore(), mcp, send), model)
+        yield Gateway(Engine(MemoryStore(), builtin_tool_types(mcp), send), model)
 
 
 def scripted(*replies: Reply) -> pytest.MarkDecorator:

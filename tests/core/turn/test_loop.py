@@ -10,11 +10,13 @@ from attache_core.errors import ClientError, UpstreamError
 from attache_core.events.event import Event, terminal_event
 from attache_core.json_codec import Json
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.scheduler import CallLimits
 from attache_core.turn.below import Below
 from attache_core.turn.loop import LoopLimits, run_tool_loop
+from attache_core.turn.pending_calls import check_calls
 from attache_core.turn.round import run_round
 from attache_core.types.turn import TurnRequest
 from core.events.canonical_stream import check_stream
@@ -93,7 +95,7 @@ def ask(request: pytest.FixtureRequest, mcp: McpServers, server: RunningMcpServe
     async def run(model: Below, limits: LoopLimits | None = None, **body: Any) -> Json:
         tool = {"type": "mcp", "server_label": "demo", "server_url": server.url, "require_approval": "never"}
         turn = TurnRequest({"model": "m", "input": "Hi", "tools": [tool], "stream": request.param, **body})
-        events = [event async for event in run_tool_loop(turn, model, mcp, limits or LoopLimits())]
+        events = [event async for event in run_tool_loop(turn, model, builtin_tool_types(mcp), limits or LoopLimits())]
         if request.param:
             check_stream(events)
         else:
@@ -175,7 +177,7 @@ async def test_malformed_arguments_are_an_error_to_the_model_and_reach_no_tool(
 async def test_hanging_call_times_out_and_its_siblings_have_their_results(ask: Ask) -> None:
     model = Model([call("hang"), call("fail", '{"message": "no"}'), call("echo", '{"text": "c"}')], [message("Done.")])
 
-    response = await ask(model, LoopLimits(calls=CallLimits(call_timeout_s=0.2)))
+    response = await ask(model, LoopLimits(calls=CallLimits(call_timeout_s=1.0)))
 
     ended = [(item["status"], item["output"]) for item in response["output"] if item["type"] == "mcp_call"]
     assert ended == [("failed", None), ("failed", None), ("completed", "c")]
@@ -256,7 +258,7 @@ async def test_turn_without_tools_leaves_the_request_as_it_is(mcp: McpServers) -
     model = Model([message("Hi.")])
     turn = TurnRequest({"model": "m", "input": "Hi", "seed": 1})
 
-    [event async for event in run_tool_loop(turn, model, mcp, LoopLimits())]
+    [event async for event in run_tool_loop(turn, model, builtin_tool_types(mcp), LoopLimits())]
 
     assert model.asked == [turn.body]
 
@@ -265,7 +267,7 @@ async def test_tool_type_that_nobody_runs_is_refused(mcp: McpServers) -> None:
     turn = TurnRequest({"model": "m", "input": "Hi", "tools": [{"type": "time_machine"}]})
 
     with pytest.raises(ClientError) as refused:
-        [event async for event in run_tool_loop(turn, Model(), mcp, LoopLimits())]
+        [event async for event in run_tool_loop(turn, Model(), builtin_tool_types(mcp), LoopLimits())]
 
     assert refused.value.param == "tools[0].type"
 
@@ -283,7 +285,7 @@ async def test_closing_the_turn_ends_the_call_that_runs_and_what_is_below(
 
     tool = {"type": "mcp", "server_label": "demo", "server_url": server.url, "require_approval": "never"}
     turn = TurnRequest({"model": "m", "input": "Hi", "tools": [tool], "stream": True})
-    async with aclosing(run_tool_loop(turn, below, mcp, LoopLimits())) as events:
+    async with aclosing(run_tool_loop(turn, below, builtin_tool_types(mcp), LoopLimits())) as events:
         async for event in events:
             if event.type == "response.mcp_call_arguments.done":
                 await server.until(lambda seen: len(seen.calls) == 1)
@@ -291,3 +293,131 @@ async def test_closing_the_turn_ends_the_call_that_runs_and_what_is_below(
 
     assert closed == ["below"]
     await server.until(lambda seen: seen.cancelled == ["hang"])
+
+
+# What a turn may have of its calls
+
+
+async def test_same_call_over_and_over_is_answered_with_an_error_and_the_turn_goes_on(
+    ask: Ask, server: RunningMcpServer
+) -> None:
+    same = ['{"text": "a"}', '{"text":"a"}', ' {"text": "a"} ', '{"text": "a"}']
+    model = Model(*[[call("echo", arguments)] for arguments in same], [call("echo", '{"text": "b"}')], [message("Ok.")])
+
+    response = await ask(model)
+
+    ended = [(item["status"], item["output"]) for item in response["output"] if item["type"] == "mcp_call"]
+    assert ended == [*[("completed", "a")] * 3, ("failed", None), ("completed", "b")]
+    assert len(server.calls) == 4
+    assert "was made 3 times" in model.asked[4]["input"][-1]["output"]
+    assert response["status"] == "completed"
+
+
+async def test_bound_on_the_same_call_is_a_setting_and_holds_within_a_round(ask: Ask, server: RunningMcpServer) -> None:
+    model = Model([call("echo", '{"text": "a"}')] * 3, [message("Ok.")])
+
+    response = await ask(model, LoopLimits(max_identical_calls=1))
+
+    ended = [item["status"] for item in response["output"] if item["type"] == "mcp_call"]
+    assert (ended, len(server.calls)) == (["completed", "failed", "failed"], 1)
+
+
+@pytest.mark.parametrize("arguments", ["{}", '{"text": 1}', ""])
+async def test_arguments_that_are_not_of_the_schema_reach_no_tool_and_count(
+    ask: Ask, server: RunningMcpServer, arguments: str
+) -> None:
+    model = Model([call("echo", arguments), call("echo", '{"text": "b"}')], [message("Ok.")])
+
+    response = await ask(model, max_tool_calls=1)
+
+    ended = [(item["status"], item["arguments"]) for item in response["output"] if item["type"] == "mcp_call"]
+    assert ended == [("failed", arguments), ("failed", '{"text": "b"}')]
+    assert server.calls == []
+    outputs = [item["output"] for item in model.asked[1]["input"] if item["type"] == "function_call_output"]
+    assert "are not what the tool takes" in outputs[0]
+    assert "No more tool calls" in outputs[1]
+
+
+async def test_no_arguments_are_an_empty_object(ask: Ask, server: RunningMcpServer) -> None:
+    await ask(Model([call("image", "")], [message("Ok.")]))
+
+    assert server.calls == [("image", {})]
+
+
+async def test_calls_that_were_not_to_be_parallel_run_one_after_the_other(ask: Ask, server: RunningMcpServer) -> None:
+    model = Model([call("hang"), call("echo", '{"text": "b"}')], [message("Ok.")])
+    limits = LoopLimits(calls=CallLimits(call_timeout_s=0.5))
+
+    response = await ask(model, limits, parallel_tool_calls=False)
+
+    assert [item["status"] for item in response["output"] if item["type"] == "mcp_call"] == ["failed", "completed"]
+    assert [(name, server.cancelled) for name, _ in server.calls] == [("hang", ["hang"]), ("echo", ["hang"])]
+    assert [asked["parallel_tool_calls"] for asked in model.asked] == [False, False]
+
+
+# Tools of the client among those of the gateway
+
+CLIENT_CALLS: list[tuple[Json, str, str, Json, Json]] = [
+    ({"type": "custom", "name": "say"}, "say", '{"input": "x"}',
+     {"type": "custom_tool_call", "name": "say", "input": "x"}, {"type": "custom_tool_call_output", "output": "y"}),
+    ({"type": "shell"}, "shell", '{"commands": ["ls"]}',
+     {"type": "shell_call", "action": {"commands": ["ls"], "max_output_length": None, "timeout_ms": None}},
+     {"type": "shell_call_output", "output": []}),
+    ({"type": "apply_patch"}, "apply_patch", '{"type": "delete_file", "path": "a"}',
+     {"type": "apply_patch_call", "operation": {"type": "delete_file", "path": "a"}},
+     {"type": "apply_patch_call_output", "status": "completed"}),
+    ({"type": "tool_search", "execution": "client"}, "tool_search", '{"query": "x"}',
+     {"type": "tool_search_call", "arguments": {"query": "x"}, "execution": "client"},
+     {"type": "tool_search_output", "tools": []}),
+    ({"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}]}, "n__f", "{}",
+     {"type": "function_call", "name": "f", "namespace": "n", "arguments": "{}"},
+     {"type": "function_call_output", "output": "y"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("called", CLIENT_CALLS)
+async def test_clients_call_beside_a_gateway_call_ends_the_turn_and_its_output_alone_continues_it(
+    ask: Ask, server: RunningMcpServer, before: bool, called: tuple[Json, str, str, Json, Json]
+) -> None:
+    tool, name, arguments, item, output = called
+    demo = {"type": "mcp", "server_label": "demo", "server_url": server.url, "require_approval": "never"}
+    tools = [demo, tool]
+    calls = [call(name, arguments), call("echo", '{"text": "a"}')]
+
+    first = await ask(Model(calls if before else calls[::-1]), tools=tools)
+
+    shown = [each for each in first["output"] if each["type"] != "mcp_list_tools"]
+    clients = shown[0 if before else 1]
+    assert {**clients, **item, "call_id": f"call_{name}", "status": "completed"} == clients
+    assert shown[1 if before else 0]["output"] == "a"
+
+    answered = {**output, "call_id": clients["call_id"]}
+    history = [{"type": "message", "role": "user", "content": "Hi"}, *first["output"]]
+    check_calls([*history, answered])
+    for wrong in ([], [answered, answered], [{**answered, "call_id": "other"}], [{"type": "computer_call_output"}]):
+        with pytest.raises(ClientError):
+            check_calls([*history, *({**each, "call_id": each.get("call_id", clients["call_id"])} for each in wrong)])
+    model = Model([message("Done.")])
+    await ask(model, tools=tools, input=[*history, answered])
+    told = [each for each in model.asked[0]["input"] if each["type"] == "function_call"]
+    assert [each["name"] for each in told] == ([name, "echo"] if before else ["echo", name])
+
+
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        ({"type": "custom", "name": "say"}, {"type": "function", "name": "say"}),
+        ({"type": "shell"}, {"type": "function", "name": "shell"}),
+        ({"type": "apply_patch"}, {"type": "function", "name": "apply_patch"}),
+    ],
+    ids=str,
+)
+async def test_choice_of_a_tool_that_is_no_function_names_the_one_that_stands_for_it(
+    ask: Ask, choice: Json, told: Json
+) -> None:
+    model = Model([message("Hi.")])
+
+    response = await ask(model, tools=[tool for tool, *_ in CLIENT_CALLS[:3]], tool_choice=choice)
+
+    assert (model.asked[0]["tool_choice"], response["tool_choice"]) == (told, choice)

@@ -17,6 +17,7 @@ from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.event import Event, terminal_event
 from attache_core.json_codec import Json, encode
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.turn.below import Below
@@ -124,7 +125,7 @@ class Watched:
 
     def __init__(self, given: TurnRequest, below: Below, mcp: McpServers, limits: LoopLimits) -> None:
         self.events: list[Event] = []
-        self._running = run_tool_loop(given, below, mcp, limits)
+        self._running = run_tool_loop(given, below, builtin_tool_types(mcp), limits)
         self._news = asyncio.Event()
 
     async def run(self) -> list[Event]:
@@ -250,7 +251,7 @@ async def test_client_that_waits_or_a_gateway_that_gives_no_signs_has_none(
         await asyncio.sleep(2 * HASTY.progress_interval_s)
 
     model = Model(message_events(["Hi"]), pause=pause)
-    events = [event async for event in run_tool_loop(turn(stream=stream), model, mcp, limits)]
+    events = [event async for event in run_tool_loop(turn(stream=stream), model, builtin_tool_types(mcp), limits)]
     assert [event.type for event in events].count(SIGN) == (1 if stream else 0)
     assert events[-1].type == "response.completed"
 
@@ -292,7 +293,10 @@ async def test_closing_a_silent_turn_ends_what_is_below(mcp: McpServers) -> None
         await asyncio.Event().wait()
 
     model = Model(message_events(["Hi"]), pause=pause)
-    async with asyncio.timeout(WAIT_S), aclosing(run_tool_loop(turn(), model, mcp, HASTY)) as events:
+    async with (
+        asyncio.timeout(WAIT_S),
+        aclosing(run_tool_loop(turn(), model, builtin_tool_types(mcp), HASTY)) as events,
+    ):
         assert [(await anext(events)).type for _ in range(3)] == ["response.created", SIGN, SIGN]
     assert model.closed == 1
 
@@ -353,7 +357,7 @@ def test_other_stream_options_reach_the_model() -> None:
 async def outcome(given: TurnRequest, model: Model, mcp: McpServers, limit: int) -> tuple[str, object]:
     limits = replace(PATIENT, max_retained_bytes=limit)
     try:
-        events = [event async for event in run_tool_loop(given, model, mcp, limits)]
+        events = [event async for event in run_tool_loop(given, model, builtin_tool_types(mcp), limits)]
     except UpstreamError as error:
         return f"HTTP {error.http_status}", {"code": error.code, "message": error.message}
     if given.stream:
@@ -429,7 +433,8 @@ async def test_bound_is_on_all_rounds_together_and_ends_the_turn(mcp: McpServers
     rounds = [call_events("echo", arguments)] * 6
     model = Model(*rounds, message_events(["Done."]))
 
-    events = await Watched(given, model, mcp, replace(PATIENT, max_retained_bytes=36 * 1024)).run()
+    limits = replace(PATIENT, max_retained_bytes=36 * 1024, max_identical_calls=10)
+    events = await Watched(given, model, mcp, limits).run()
 
     response = events[-1].data["response"]
     assert (events[-1].type, response["error"]["code"]) == ("response.failed", "upstream_limit")
@@ -444,7 +449,9 @@ async def test_result_past_the_bound_fails_the_turn_with_its_call_incomplete(
 ) -> None:
     arguments = encode({"text": "x" * 4000}).decode()
     given = turn(tools=[demo_tool(server.url)])
-    listed = [event async for event in run_tool_loop(given, Model(message_events([])), mcp, PATIENT)]
+    listed = [
+        event async for event in run_tool_loop(given, Model(message_events([])), builtin_tool_types(mcp), PATIENT)
+    ]
     size = len(encode(listed[-1].data["response"]["output"][0])) + 2 * 4000 + 1024
 
     events = await Watched(
@@ -526,6 +533,6 @@ def terminal(status: str, **fields: object) -> Below:
 async def test_incomplete_stays_incomplete_with_its_details(mcp: McpServers, stream: bool) -> None:
     details = {"reason": "content_filter"}
     below = terminal("incomplete", incomplete_details=details)
-    *_, last = [event async for event in run_tool_loop(turn(stream=stream), below, mcp, PATIENT)]
+    *_, last = [event async for event in run_tool_loop(turn(stream=stream), below, builtin_tool_types(mcp), PATIENT)]
     response = last.data["response"]
     assert (last.type, response["incomplete_details"]) == ("response.incomplete", details)

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json, decode
-from attache_core.turn.model_items import PASSED, TOLD, model_items
+from attache_core.tools.builtin import BUILTIN_TELLERS
+from attache_core.turn.model_items import PASSED, model_items
 from attache_core.types.ids import item_id, item_prefix
 from attache_core.types.items import ITEM_TYPES, ORCHESTRATION_ITEMS
 
@@ -270,7 +271,7 @@ def test_bare_reference_is_refused_as_one() -> None:
 
 
 def test_every_item_type_of_the_api_is_decided() -> None:
-    decided = PASSED | set(TOLD) | ORCHESTRATION_ITEMS | {"mcp_call"} | {item["type"] for item in UNTELLABLE}
+    decided = PASSED | set(BUILTIN_TELLERS) | ORCHESTRATION_ITEMS | {"mcp_call"} | {item["type"] for item in UNTELLABLE}
 
     assert set(ITEM_TYPES) <= decided
 

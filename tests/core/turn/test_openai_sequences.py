@@ -16,6 +16,7 @@ from openai.types.responses import Response
 from attache_core.errors import UpstreamError
 from attache_core.events.event import TERMINAL_TYPES, Event
 from attache_core.json_codec import Json, encode
+from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.turn.below import Below
@@ -95,7 +96,7 @@ def turn_of(request: Json) -> TurnRequest:
 async def both_ways(turn: TurnRequest, stream: bytes, mcp: McpServers) -> list[list[Event]]:
     """What a round makes of it, and what the tool loop makes of that."""
     below = answering(stream)
-    looped = run_tool_loop(turn, below, mcp, LoopLimits())
+    looped = run_tool_loop(turn, below, builtin_tool_types(mcp), LoopLimits())
     return [[event async for event in below(turn)], [event async for event in looped]]
 
 

@@ -12,7 +12,7 @@ from openai.types.responses import ToolParam
 from attache_core.errors import ClientError, error_object
 from attache_core.json_codec import Json
 from attache_core.types.request import validate_create
-from attache_core.types.tools import HOSTED_TOOLS, called_names, public_tools, runnable
+from attache_core.types.tools import HOSTED_TOOLS, SHAPES, called_names, public_tools, runnable
 
 Answer = Callable[..., dict[str, Any] | None]
 
@@ -46,7 +46,7 @@ def without(tool: Json, name: str) -> Json:
     return {key: value for key, value in tool.items() if key != name}
 
 
-TOOL_TYPES = "'function', 'mcp', 'custom', 'namespace', and 'tool_search'"
+TOOL_TYPES = "'function', 'mcp', 'custom', 'namespace', 'tool_search', 'shell', 'local_shell', and 'apply_patch'"
 FORMATS = "'text' and 'grammar'"
 PATTERN = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
 BAD_NAME = refusal("invalid_value", "tools[1].name", f"Invalid 'tools[1].name': {PATTERN}")
@@ -75,6 +75,15 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
         for fields in ({}, {"execution": None}, {"execution": "server"})
     ],
     ({"type": "telepathy"}, wrong_value("tools[1].type", "telepathy", TOOL_TYPES)),
+    ({"type": "shell", "environment": "local"}, wrong_type("tools[1].environment", "an object", "a string")),
+    (
+        {"type": "shell", "environment": {"type": "container_auto"}},
+        refusal(
+            "invalid_value",
+            "tools[1].environment.type",
+            "Invalid value: 'container_auto'. Supported values are: 'local'.",
+        ),
+    ),
     ({"type": "web_search_2025"}, wrong_value("tools[1].type", "web_search_2025", TOOL_TYPES)),
     ({"type": 7}, wrong_value("tools[1].type", "", TOOL_TYPES)),
     ({"type": "tool_search", "execution": 7}, wrong_type("tools[1].execution", "one of 'client'", "an integer")),
@@ -222,6 +231,10 @@ def test_tools_with_too_many_declarations_answers_400(answer: Answer) -> None:
         {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "regex", "definition": "a+"}},
         {"type": "namespace", "name": "n", "description": "d", "tools": [FUNCTION, {"type": "custom", "name": "c"}]},
         {"type": "tool_search", "execution": "client", "description": None, "parameters": {"type": "object"}},
+        {"type": "shell"},
+        {"type": "shell", "environment": {"type": "local", "skills": []}},
+        {"type": "local_shell"},
+        {"type": "apply_patch", "allowed_callers": None},
         {**MCP, "allowed_tools": None, "headers": None, "authorization": None, "server_description": None},
         {**MCP, "allowed_tools": ["a", "b.c"], "headers": {"x-key": "a b\t~"}, "authorization": "token"},
         {**MCP, "allowed_tools": {"tool_names": ["a"], "read_only": True}, "connector_id": None},
@@ -317,7 +330,7 @@ def test_public_tools_of_a_full_function_shows_it_as_declared() -> None:
 def test_tool_types_are_those_of_the_api_and_no_others() -> None:
     theirs = {name for member in get_args(ToolParam) for name in get_args(get_type_hints(member)["type"])}
     undated = {re.sub(r"_\d{4}_\d{2}_\d{2}$", "", name) for name in theirs}
-    assert undated == {"function", "mcp", "custom", "namespace", "tool_search", *HOSTED_TOOLS}
+    assert undated == {*SHAPES, *HOSTED_TOOLS}
 
 
 def test_runnable_of_tools_leaves_out_what_is_hosted_and_names_it_once() -> None:
@@ -378,11 +391,18 @@ def test_called_names_are_those_inside_namespaces_too() -> None:
         (
             {"type": "namespace", "name": "n", "tools": [FUNCTION]},
             {
-                "description": None,
+                "description": "",
                 "tools": [{**FUNCTION, "description": None, "parameters": None, "strict": True}],
             },
         ),
         ({"type": "tool_search", "execution": "client"}, {"description": None, "parameters": None}),
+        ({"type": "shell"}, {"allowed_callers": None, "environment": None}),
+        (
+            {"type": "shell", "environment": {"type": "local"}},
+            {"allowed_callers": None, "environment": {"type": "local", "skills": None}},
+        ),
+        ({"type": "local_shell"}, {}),
+        ({"type": "apply_patch"}, {"allowed_callers": None}),
     ],
 )
 def test_public_tools_of_a_clients_tool_shows_it_with_its_defaults(tool: Json, shown: Json) -> None:

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 from attache_core.errors import UpstreamError
 from attache_core.events.chat_completions.called_tool import CalledTool
-from attache_core.events.chat_completions.custom_input import CustomInput
 from attache_core.events.chat_completions.fields import list_of, not_an_answer, object_of, text_of
+from attache_core.events.custom_input import CustomInput
 from attache_core.events.error_codes import BAD_ANSWER
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import as_text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from attache_core.tools.outbound.settings import OutboundSettings
 
 
-class McpSettings(BaseModel):
+class McpSettings(OutboundSettings):
     """How MCP servers that clients declare in `tools` are reached. Every bound of it is here."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
@@ -49,6 +51,3 @@ class McpSettings(BaseModel):
 
     max_output_bytes: int = Field(default=1024 * 1024, ge=1024)
     """What is kept of a tool's result; the model is told when something was left out."""
-
-    allow_private_addresses: bool = False
-    """Whether server URLs may lead to loopback, private, link-local or other addresses that are not public."""

@@ -15,17 +15,17 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 import httpx2
 
 from attache_core import json_codec
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
-from attache_core.tools.mcp.addresses import Endpoint
 from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, http_failure, unreachable, wire_error
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.outbound.pinned import PinnedTransport
+from attache_core.tools.outbound.policy import Endpoint
 from attache_core.tools.task_scope import TaskScope
 
 _MAX_EVENT_STREAMS = 16
@@ -49,7 +49,6 @@ class ServerWire(httpx2.AsyncBaseTransport):
 
     def __init__(self, endpoint: Endpoint, settings: McpSettings, tls: ssl.SSLContext, tasks: TaskScope) -> None:
         self.broken = False
-        self._endpoint = endpoint
         self._settings = settings
         self._tasks = tasks
         self._event_streams = 0
@@ -58,7 +57,7 @@ class ServerWire(httpx2.AsyncBaseTransport):
             max_keepalive_connections=settings.max_connections_per_session,
             keepalive_expiry=_KEEPALIVE_S,
         )
-        self._http = httpx2.AsyncHTTPTransport(verify=tls, limits=limits)
+        self._http = PinnedTransport(endpoint, tls, limits)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request of the SDK. A POST never raises."""
@@ -128,27 +127,10 @@ class ServerWire(httpx2.AsyncBaseTransport):
         return _failure(protocol_error(PARSE_ERROR, NOT_MCP) if status == 200 else http_failure(status))
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        """Try the pinned addresses in turn; only a connection that was never made is tried elsewhere."""
-        *others, last = self._endpoint.addresses
-        for address in others:
-            try:
-                return await self._http.handle_async_request(self._pinned(request, address))
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                continue
-        return await self._http.handle_async_request(self._pinned(request, last))
-
-    def _pinned(self, request: httpx2.Request, address: str) -> httpx2.Request:
+        """Bodies are timed by whoever reads them: a call may take as long as its caller lets it."""
         timeouts = {**request.extensions.get("timeout", {}), "read": None}
-        extensions: dict[str, Any] = {**request.extensions, "timeout": timeouts}
-        if request.url.scheme == "https":
-            extensions["sni_hostname"] = self._endpoint.host
-        return httpx2.Request(
-            request.method,
-            request.url.copy_with(host=address),
-            headers=request.headers,
-            stream=request.stream,
-            extensions=extensions,
-        )
+        request.extensions = {**request.extensions, "timeout": timeouts}
+        return await self._http.handle_async_request(request)
 
 
 class _Bounded(httpx2.AsyncByteStream):

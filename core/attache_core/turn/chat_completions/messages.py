@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from attache_core import json_codec
-from attache_core.events.chat_completions.custom_input import CUSTOM_INPUT
+from attache_core.events.custom_input import CUSTOM_INPUT
 from attache_core.json_codec import Json
 from attache_core.turn.chat_completions.content import chat_content, content_parts, joined_content
 from attache_core.turn.chat_completions.function_names import FunctionNames

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attache_core.events.chat_completions.custom_input import input_parameters
+from attache_core.events.custom_input import input_parameters
 from attache_core.json_codec import Json
 from attache_core.turn.chat_completions.function_names import FunctionNames
 from attache_core.turn.chat_completions.not_expressible import not_expressible

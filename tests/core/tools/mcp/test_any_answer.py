@@ -15,7 +15,7 @@ from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
-from attache_core.tools.registry import build_registry
+from core.tools.registries import listings, registry_of
 
 BATCH = 12
 """Answers of one example: opening a session costs more than all of them."""
@@ -78,8 +78,8 @@ def fault(response: Json, *, streamed: bool) -> Fault:
 
 async def check_listing(mcp: McpServers, server: RunningMcpServer) -> None:
     declared = {"type": "mcp", "server_label": "demo", "server_url": server.url, "require_approval": "never"}
-    registry = await build_registry([declared], mcp)
-    [listing] = registry.listings
+    registry = await registry_of([declared], mcp)
+    [listing] = listings(registry)
     assert len(registry.function_tools) == len(listing.tools)
     assert isinstance(listing.error, str) or listing.error is None
     assert listing.error is None or not listing.tools

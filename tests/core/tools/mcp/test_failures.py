@@ -13,10 +13,11 @@ from attache_core.json_codec import Json
 from attache_core.testing.mcp_server import Fault, McpServerOptions, running_mcp_server
 from attache_core.tools.call_errors import http_error, protocol_error
 from attache_core.tools.gateway_tool import CallResult
+from attache_core.tools.mcp.items import McpListing
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
-from attache_core.tools.registry import McpListing, ToolRegistry, build_registry
+from core.tools.registries import listings, registry_of
 
 Declare = Callable[..., Json]
 
@@ -104,17 +105,17 @@ async def test_server_that_fails_to_list_has_a_listing_with_an_error(
 ) -> None:
     async with running_mcp_server(SMALL, protocol="legacy") as server, open_mcp_servers(settings_for(fault)) as mcp:
         server.faults["tools/list"] = fault
-        failed = await build_registry([declare(server.url)], mcp)
+        failed = await registry_of([declare(server.url)], mcp)
         server.faults.clear()
-        recovered = await build_registry([declare(server.url)], mcp)
-    assert failed == ToolRegistry(listings=(McpListing("demo", error=error["message"]),))
-    assert recovered.listings[0].error is None
+        recovered = await registry_of([declare(server.url)], mcp)
+    assert (listings(failed), failed.function_tools) == ((McpListing("demo", error=error["message"]),), ())
+    assert listings(recovered)[0].error is None
 
 
 @pytest.mark.parametrize(("fault", "error"), CASES)
 async def test_call_that_fails_is_a_result_and_is_sent_once(declare: Declare, fault: Fault, error: Json) -> None:
     async with running_mcp_server(SMALL) as server, open_mcp_servers(settings()) as mcp:
-        echo = (await build_registry([declare(server.url)], mcp)).gateway_tools["echo"]
+        echo = (await registry_of([declare(server.url)], mcp)).gateway_tools["echo"]
         server.faults["tools/call"] = fault
         failed = await echo.call({"text": "x"})
         sent = len(server.calls)
@@ -127,25 +128,25 @@ async def test_call_that_fails_is_a_result_and_is_sent_once(declare: Declare, fa
 async def test_server_that_never_answers_the_handshake_times_out(declare: Declare, method: str) -> None:
     options = McpServerOptions(protocol="legacy", faults={method: Fault(hang=True)})
     async with running_mcp_server(options) as server, open_mcp_servers(settings(0.3)) as mcp:
-        registry = await build_registry([declare(server.url)], mcp)
-    assert registry.listings == (McpListing("demo", error=TIMED_OUT["message"]),)
+        registry = await registry_of([declare(server.url)], mcp)
+    assert listings(registry) == (McpListing("demo", error=TIMED_OUT["message"]),)
 
 
 @protocols
 async def test_server_that_is_gone_is_unreachable_for_lists_and_calls(declare: Declare, protocol: str) -> None:
     async with open_mcp_servers(settings()) as mcp:
         async with running_mcp_server(protocol=protocol) as server:
-            echo = (await build_registry([declare(server.url)], mcp)).gateway_tools["echo"]
+            echo = (await registry_of([declare(server.url)], mcp)).gateway_tools["echo"]
         called = await echo.call({"text": "x"})
-        listed = await build_registry([declare(server.url)], mcp)
+        listed = await registry_of([declare(server.url)], mcp)
     assert called in (CallResult(None, UNREACHABLE), CallResult(None, CLOSED))
-    assert listed.listings == (McpListing("demo", error=UNREACHABLE["message"]),)
+    assert listings(listed) == (McpListing("demo", error=UNREACHABLE["message"]),)
 
 
 @protocols
 async def test_failure_that_the_tool_reports_is_told_in_full(declare: Declare, protocol: str) -> None:
     async with running_mcp_server(SMALL, protocol=protocol) as server, open_mcp_servers(settings()) as mcp:
-        tools = (await build_registry([declare(server.url)], mcp)).gateway_tools
+        tools = (await registry_of([declare(server.url)], mcp)).gateway_tools
         failed = await tools["fail"].call({"message": "missing field `b`"})
         refused = await tools["refuse"].call({})
         unknown = await mcp.call_tool(McpServer(server.url), "gone", {})

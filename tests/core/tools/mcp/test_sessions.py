@@ -24,8 +24,8 @@ from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.server import Credentials, McpServer
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
-from attache_core.tools.registry import build_registry
 from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
+from core.tools.registries import listings, registry_of
 
 Declare = Callable[..., Json]
 OPENINGS = {"modern": "server/discover", "legacy": "initialize"}
@@ -47,9 +47,9 @@ async def pool(
 @protocols
 async def test_five_turns_list_once(loopback: McpSettings, declare: Declare, protocol: str) -> None:
     async with pool(loopback, protocol) as (server, mcp):
-        registries = [await build_registry([declare(server.url)], mcp) for _ in range(5)]
+        registries = [await registry_of([declare(server.url)], mcp) for _ in range(5)]
         counts = server.counts
-    assert all(registry.listings == registries[0].listings for registry in registries)
+    assert all(listings(registry) == listings(registries[0]) for registry in registries)
     assert (counts["tools/list"], counts[OPENINGS[protocol]]) == (1, 1)
 
 
@@ -59,7 +59,7 @@ async def test_turns_at_the_same_time_share_one_session_and_one_list(
 ) -> None:
     async with pool(loopback, protocol) as (server, mcp), asyncio.TaskGroup() as tasks:
         for _ in range(10):
-            tasks.create_task(build_registry([declare(server.url)], mcp))
+            tasks.create_task(registry_of([declare(server.url)], mcp))
         await server.until(lambda seen: seen.counts["tools/list"] == 1)
     assert (server.counts["tools/list"], server.counts[OPENINGS[protocol]]) == (1, 1)
 
@@ -67,7 +67,7 @@ async def test_turns_at_the_same_time_share_one_session_and_one_list(
 @protocols
 async def test_twenty_calls_at_once_share_one_session(loopback: McpSettings, declare: Declare, protocol: str) -> None:
     async with pool(loopback, protocol) as (server, mcp):
-        slow = (await build_registry([declare(server.url)], mcp)).gateway_tools["slow"]
+        slow = (await registry_of([declare(server.url)], mcp)).gateway_tools["slow"]
         calls = [GatewayCall(slow, f'{{"text": "{n}"}}') for n in range(20)]
         async with scheduled(calls, CallLimits(max_parallel_calls=20)) as results:
             await server.until(lambda seen: len(seen.calls) == 20)
@@ -80,7 +80,7 @@ async def test_twenty_calls_at_once_share_one_session(loopback: McpSettings, dec
 async def test_list_is_asked_for_again_when_its_time_is_over(loopback: McpSettings, declare: Declare) -> None:
     async with pool(loopback.model_copy(update={"list_ttl_s": 0.0})) as (server, mcp):
         for _ in range(3):
-            await build_registry([declare(server.url)], mcp)
+            await registry_of([declare(server.url)], mcp)
         assert (server.counts["tools/list"], server.counts["server/discover"]) == (3, 1)
 
 
@@ -90,11 +90,11 @@ async def test_list_is_asked_for_again_when_the_server_says_it_changed(
 ) -> None:
     async with pool(loopback, protocol) as (server, mcp):
         tools = [declare(server.url)]
-        before = await build_registry(tools, mcp)
+        before = await registry_of(tools, mcp)
         await server.until(lambda seen: bool({"subscriptions/listen", "GET"} & set(seen.counts)))
         while mcp.knows_tools(McpServer(server.url)):  # the server may not have begun to tell this client yet
             await before.gateway_tools["grow"].call({})
-        after = await build_registry(tools, mcp)
+        after = await registry_of(tools, mcp)
     assert set(BUILTIN_TOOL_NAMES) == set(before.gateway_tools)
     assert "grown_0" in after.gateway_tools
     assert server.counts["tools/list"] == 2
@@ -103,20 +103,20 @@ async def test_list_is_asked_for_again_when_the_server_says_it_changed(
 async def test_expired_session_is_opened_again_once_for_a_list(loopback: McpSettings, declare: Declare) -> None:
     settings = loopback.model_copy(update={"list_ttl_s": 0.0})
     async with pool(settings, "legacy") as (server, mcp):
-        await build_registry([declare(server.url)], mcp)
+        await registry_of([declare(server.url)], mcp)
         server.faults_once["tools/list"] = Fault(status=404)
-        registry = await build_registry([declare(server.url)], mcp)
-    assert registry.listings[0].error is None
+        registry = await registry_of([declare(server.url)], mcp)
+    assert listings(registry)[0].error is None
     assert (server.counts["initialize"], server.counts["tools/list"]) == (2, 3)
 
 
 async def test_session_that_expires_twice_is_an_error(loopback: McpSettings, declare: Declare) -> None:
     settings = loopback.model_copy(update={"list_ttl_s": 0.0})
     async with pool(settings, "legacy") as (server, mcp):
-        await build_registry([declare(server.url)], mcp)
+        await registry_of([declare(server.url)], mcp)
         server.faults["tools/list"] = Fault(status=404)
-        registry = await build_registry([declare(server.url)], mcp)
-    assert registry.listings[0].error == "The MCP server answered with HTTP status 404."
+        registry = await registry_of([declare(server.url)], mcp)
+    assert listings(registry)[0].error == "The MCP server answered with HTTP status 404."
     assert (server.counts["initialize"], server.counts["tools/list"]) == (2, 3)
 
 
@@ -124,7 +124,7 @@ async def test_call_on_an_expired_session_is_not_repeated_and_the_next_gets_a_ne
     loopback: McpSettings, declare: Declare
 ) -> None:
     async with pool(loopback, "legacy") as (server, mcp):
-        echo = (await build_registry([declare(server.url)], mcp)).gateway_tools["echo"]
+        echo = (await registry_of([declare(server.url)], mcp)).gateway_tools["echo"]
         server.faults_once["tools/call"] = Fault(status=404)
         expired, renewed = await echo.call({"text": "1"}), await echo.call({"text": "2"})
     error = http_error(404, "The MCP server answered with HTTP status 404.")
@@ -137,11 +137,11 @@ async def test_server_that_was_restarted_is_connected_anew(loopback: McpSettings
     settings = loopback.model_copy(update={"list_ttl_s": 0.0})
     async with open_mcp_servers(settings) as mcp:
         async with running_mcp_server(protocol="legacy") as first:
-            await build_registry([declare(first.url)], mcp)
+            await registry_of([declare(first.url)], mcp)
             port = int(first.url.split(":")[2].split("/")[0])
         async with running_mcp_server(protocol="legacy", port=port) as second:
-            registry = await build_registry([declare(second.url)], mcp)
-    assert registry.listings[0].error is None
+            registry = await registry_of([declare(second.url)], mcp)
+    assert listings(registry)[0].error is None
 
 
 @protocols
@@ -149,7 +149,7 @@ async def test_cancelled_call_is_cancelled_at_the_server_and_the_session_lives_o
     loopback: McpSettings, declare: Declare, protocol: str
 ) -> None:
     async with pool(loopback, protocol) as (server, mcp):
-        tools = (await build_registry([declare(server.url)], mcp)).gateway_tools
+        tools = (await registry_of([declare(server.url)], mcp)).gateway_tools
         async with scheduled([GatewayCall(tools["hang"], "")], CallLimits()):
             await server.until(lambda seen: len(seen.calls) == 1)
         await server.until(lambda seen: seen.cancelled == ["hang"])
@@ -162,7 +162,7 @@ async def test_hanging_call_times_out_and_its_siblings_answer(
     loopback: McpSettings, declare: Declare, protocol: str
 ) -> None:
     async with pool(loopback, protocol) as (server, mcp):
-        tools = (await build_registry([declare(server.url)], mcp)).gateway_tools
+        tools = (await registry_of([declare(server.url)], mcp)).gateway_tools
         wanted = [("echo", '{"text": "1"}'), ("hang", ""), ("fail", '{"message": "no"}'), ("add", '{"a": 1, "b": 2}')]
         calls = [GatewayCall(tools[name], arguments) for name, arguments in wanted]
         async with scheduled(calls, CallLimits(call_timeout_s=1.5)) as results:
@@ -175,7 +175,7 @@ async def test_hanging_call_times_out_and_its_siblings_answer(
 @protocols
 async def test_call_may_take_longer_than_other_requests(loopback: McpSettings, declare: Declare, protocol: str) -> None:
     async with pool(loopback.model_copy(update={"connect_timeout_s": 1.5}), protocol) as (server, mcp):
-        hang = (await build_registry([declare(server.url)], mcp)).gateway_tools["hang"]
+        hang = (await registry_of([declare(server.url)], mcp)).gateway_tools["hang"]
         async with scheduled([GatewayCall(hang, "")], CallLimits(call_timeout_s=1.8)) as [result]:
             told = (await result).model_text
     assert told == "The tool call failed: The tool did not answer within 1.8 s."
@@ -186,7 +186,7 @@ async def test_server_that_does_not_take_the_cancellation_holds_up_nobody(
 ) -> None:
     faults = {"notifications/cancelled": Fault(hang=True)}
     async with pool(loopback, "legacy", faults=faults) as (server, mcp):
-        tools = (await build_registry([declare(server.url)], mcp)).gateway_tools
+        tools = (await registry_of([declare(server.url)], mcp)).gateway_tools
         async with scheduled([GatewayCall(tools["hang"], "")], CallLimits()):
             await server.until(lambda seen: len(seen.calls) == 1)
         assert await tools["echo"].call({"text": "x"}) == CallResult("x")
@@ -195,11 +195,11 @@ async def test_server_that_does_not_take_the_cancellation_holds_up_nobody(
 @protocols
 async def test_idle_session_is_closed(loopback: McpSettings, declare: Declare, protocol: str) -> None:
     async with pool(loopback.model_copy(update={"idle_timeout_s": 0.0}), protocol) as (server, mcp):
-        await build_registry([declare(server.url)], mcp)
+        await registry_of([declare(server.url)], mcp)
         while mcp.knows_tools(McpServer(server.url)):  # noqa: ASYNC110 - nobody is told that a session was closed
             await asyncio.sleep(0)
         await server.until(lambda seen: seen.open_requests == 0)
-        await build_registry([declare(server.url)], mcp)
+        await registry_of([declare(server.url)], mcp)
     assert server.counts[OPENINGS[protocol]] == 2
     assert server.counts["DELETE"] == (2 if protocol == "legacy" else 0)
 
@@ -238,7 +238,7 @@ async def test_closing_ends_calls_that_still_run_and_leaves_no_task(loopback: Mc
 
 async def test_server_without_an_event_stream_is_used_all_the_same(loopback: McpSettings, declare: Declare) -> None:
     async with pool(loopback, "legacy", faults={"GET": Fault(status=405)}) as (server, mcp):
-        registry = await build_registry([declare(server.url)], mcp)
+        registry = await registry_of([declare(server.url)], mcp)
         assert await registry.gateway_tools["echo"].call({"text": "x"}) == CallResult("x")
 
 
@@ -249,8 +249,8 @@ async def test_redirect_is_not_followed_and_its_target_not_contacted(
     async with running_mcp_server() as inside, pool(loopback, protocol) as (server, mcp):
         for method in ("server/discover", "initialize", "tools/list"):
             server.faults[method] = Fault(status=307, body=inside.url.encode())
-        registry = await build_registry([declare(server.url, authorization="secret")], mcp)
-    assert registry.listings[0].error == "The MCP server answered with HTTP status 307."
+        registry = await registry_of([declare(server.url, authorization="secret")], mcp)
+    assert listings(registry)[0].error == "The MCP server answered with HTTP status 307."
     assert inside.requests == []
 
 
@@ -266,7 +266,7 @@ class TestCredentials:
                 declare(server.url, "a", authorization=self.CANARY, headers={"X-Team": "blue"}),
                 declare(other.url, "b", allowed_tools=["add"]),
             ]
-            registry = await build_registry(tools, mcp)
+            registry = await registry_of(tools, mcp)
             await registry.gateway_tools["echo"].call({"text": "x"})
         assert {(seen.headers["authorization"], seen.headers["x-team"]) for seen in server.requests} == {
             (f"Bearer {self.CANARY}", "blue")
@@ -277,10 +277,10 @@ class TestCredentials:
         self, loopback: McpSettings, declare: Declare
     ) -> None:
         async with pool(loopback, token=self.CANARY) as (server, mcp):
-            granted = await build_registry([declare(server.url, authorization=self.CANARY)], mcp)
-            refused = await build_registry([declare(server.url, authorization="guess")], mcp)
-            anonymous = await build_registry([declare(server.url)], mcp)
-        errors = [registry.listings[0].error for registry in (granted, refused, anonymous)]
+            granted = await registry_of([declare(server.url, authorization=self.CANARY)], mcp)
+            refused = await registry_of([declare(server.url, authorization="guess")], mcp)
+            anonymous = await registry_of([declare(server.url)], mcp)
+        errors = [listings(registry)[0].error for registry in (granted, refused, anonymous)]
         refusal = "The MCP server answered with HTTP status 401."
         assert errors == [None, refusal, refusal]
 
@@ -321,8 +321,8 @@ class TestCredentials:
         settings = loopback.model_copy(update={"list_ttl_s": 0.0})
         async with pool(settings, protocol) as (server, mcp):
             tool = declare(f"{server.url}?key={self.CANARY}", authorization=self.CANARY, headers={"X-Key": self.CANARY})
-            echo = (await build_registry([tool], mcp)).gateway_tools["echo"]
+            echo = (await registry_of([tool], mcp)).gateway_tools["echo"]
             if fault is not None:
                 server.faults.update({"tools/list": fault, "tools/call": fault})
-            texts = [repr(echo), repr(await echo.call({"text": "x"})), repr(await build_registry([tool], mcp))]
+            texts = [repr(echo), repr(await echo.call({"text": "x"})), repr(await registry_of([tool], mcp))]
         assert all(self.CANARY not in text for text in [*texts, caplog.text])

@@ -1,0 +1,29 @@
+"""Items of the past as the model is told of them: function calls and their outputs, under the names that it knows.
+
+What a tool type's calls leave behind is the type's to tell (see `ToolType.tellers`); here it is put in its place. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attache_core.json_codec import Json
+from attache_core.tools.registry import ToolRegistry
+from attache_core.types.items import ORCHESTRATION_ITEMS
+
+
+def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
+    """Items as an inference server understands them.
+
+    The items of tools become the function calls and outputs that the model made and was told; what only orchestration
+    sees is left out; every other item passes as it is.
+    """
+    told: list[Json] = []
+    for position, item in enumerate(items):
+        kind = item.get("type")
+        teller = registry.tellers.get(kind) if isinstance(kind, str) else None
+        if teller is not None:
+            told += teller(item, position, registry)
+        elif kind not in ORCHESTRATION_ITEMS:
+            told.append(item)
+    return told

@@ -1,0 +1,34 @@
+"""What a request may say beyond the API's own vocabulary: tool types that are installed, and the items of their calls.
+
+Shape only; unaware of where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import ValidationInfo
+
+from attache_core.types.shape import Shape
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Extensions:
+    """Compared by identity, so that what is made of one can be remembered: make one for the life of a process.
+
+    Attributes:
+        tools: the shape of each further type of declaration; it may be a type that OpenAI hosts, which then runs here.
+        items: further types of input items; nothing but `id` and `status` of one is looked at.
+    """
+
+    tools: Mapping[str, type[Shape]] = field(default_factory=dict)
+    items: frozenset[str] = frozenset()
+
+
+NO_EXTENSIONS = Extensions()
+
+
+def extensions_of(info: ValidationInfo) -> Extensions:
+    """Those that `shape.check` was given."""
+    return NO_EXTENSIONS if info.context is None else info.context

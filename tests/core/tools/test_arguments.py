@@ -1,0 +1,117 @@
+"""What the model writes as arguments, and what of it a tool may get."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attache_core.json_codec import Json, encode
+from attache_core.tools.arguments import faults, parse_arguments
+
+
+def of(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties}
+
+
+TEXT: Json = {"type": "string"}
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_no_text_is_no_arguments(text: str) -> None:
+    assert parse_arguments(text, of(a=TEXT)) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "fault"),
+    [
+        ({}, {"required": ["a", 1]}, "'a' is missing"),
+        ({"a": {}}, of(a={"required": ["b"]}), "'a.b' is missing"),
+        ({"a": 1}, of(a=TEXT), "a must be of type string"),
+        ({"a": True}, of(a={"type": "integer"}), "a must be of type integer"),
+        ({"a": 1.5}, of(a={"type": ["integer", "null"]}), "a must be of type integer or null"),
+        ({"a": ["x", 1]}, of(a={"type": "array", "items": TEXT}), "a[1] must be of type string"),
+        ({"a": "x"}, of(a={"enum": ["y", None]}), 'a must be one of ["y",null]'),
+        ({"b": 1}, {**of(a=TEXT), "additionalProperties": False}, "'b' is not one of its fields"),
+        ([], {"type": "object"}, "the object must be of type object"),
+    ],
+)
+def test_what_is_plainly_not_of_the_schema_is_said(value: Any, schema: Json, fault: str) -> None:
+    assert next(faults(value, schema)) == fault
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        ({"a": 1.0, "b": 10**40}, of(a={"type": "integer"}, b={"type": "integer"})),
+        ({"a": 1}, of(a={"$ref": "#/$defs/x", "type": "string"})),
+        ({"x_a": 1}, {"patternProperties": {"^x_": {}}, "additionalProperties": False}),
+        ({"a": 1}, {"anyOf": [of(a={})], "additionalProperties": False}),
+        ({"a": 1}, of(a={"enum": [True, 1]})),
+        ({"a": [1, "x"]}, of(a={"prefixItems": [{}], "items": TEXT})),
+        ({"a": 1}, of(a={"type": "of_tomorrow"})),
+        ({"a": 1}, {"properties": 1, "required": "a", "type": 7}),
+        ({"a": 1}, "no schema"),
+    ],
+)
+def test_what_is_not_plain_is_passed_over(value: Any, schema: Any) -> None:
+    assert list(faults(value, schema)) == []
+
+
+def test_value_of_any_depth_is_looked_at_to_a_bound() -> None:
+    schema: Json = {"type": "array"}
+    schema["items"] = schema
+    value: list[Any] = []
+    for _ in range(500):
+        value = [value]
+    assert list(faults(value, schema)) == []
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.sampled_from(["", "a", "b"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+kinds = st.sampled_from(["object", "array", "string", "number", "integer", "boolean", "null"])
+schemas = st.recursive(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": kinds | st.lists(kinds, min_size=1, max_size=3, unique=True),
+            "enum": st.lists(json_values, min_size=1, max_size=3),
+            "required": st.lists(st.sampled_from("abc"), unique=True, max_size=2),
+            "additionalProperties": st.booleans(),
+        },
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "type": kinds,
+            "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+            "items": inner,
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+            "allOf": st.lists(inner, min_size=1, max_size=2),
+            "patternProperties": st.dictionaries(st.sampled_from(["^a", "b"]), inner, max_size=1),
+            "additionalProperties": st.booleans() | inner,
+        },
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(json_values, schemas)
+def test_what_a_full_validator_accepts_is_accepted(value: Any, schema: Json) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        accepted = jsonschema.Draft202012Validator(schema).is_valid(value)
+    if accepted:
+        assert list(faults(value, schema)) == []
+
+
+def test_arguments_go_on_as_they_were_written() -> None:
+    assert encode(parse_arguments('{"b": 1, "a": {"c": []}}', of(a={}))) == b'{"b":1,"a":{"c":[]}}'

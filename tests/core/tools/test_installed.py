@@ -1,0 +1,65 @@
+"""Tool types of other packages, found by their entry points."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from attache_core.errors import ConfigError
+from attache_core.json_codec import Json
+from attache_core.tools.client.function import FunctionType
+from attache_core.tools.installed import ENTRY_POINT_GROUP, installed_extensions, load_tool_types
+from attache_core.tools.tool_type import Offer, ToolType
+from attache_core.types.request import validate_create
+from attache_core.types.shape import Shape
+from attache_core.types.tools import runnable
+
+
+class FileSearch(ToolType):
+    shapes = {"file_search": Shape}  # noqa: RUF012 - declared as ClassVar in the base class
+
+    async def offer(self, declaration: Json) -> Offer:
+        return Offer()
+
+
+class OtherFileSearch(FileSearch):
+    """Reads the same declarations."""
+
+
+class Impostor(FunctionType):
+    """Reads what the gateway itself reads."""
+
+
+def entry(name: str, target: str) -> EntryPoint:
+    return EntryPoint(name, target if ":" in target else f"{__name__}:{target}", ENTRY_POINT_GROUP)
+
+
+def test_entry_point_leads_to_a_tool_type() -> None:
+    assert load_tool_types([entry("search", "FileSearch")]) == {"search": FileSearch}
+    assert load_tool_types([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([entry("a", "no.such.module:X")], "cannot be loaded"),
+        ([entry("a", "NoSuchName")], "cannot be loaded"),
+        ([entry("a", "Shape")], "is not a ToolType class"),
+        ([entry("a", "FileSearch"), entry("a", "OtherFileSearch")], "Two tool types are named 'a'"),
+        ([entry("a", "FileSearch"), entry("b", "OtherFileSearch")], "reads 'file_search' declarations, as 'a' does"),
+        ([entry("a", "Impostor")], "reads 'function' declarations, as the gateway itself does"),
+    ],
+)
+def test_entry_point_that_cannot_be_used_says_why(entries: list[EntryPoint], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_tool_types(entries)
+
+
+def test_installed_type_that_openai_hosts_runs_here() -> None:
+    extensions = installed_extensions([FileSearch])
+    tools: list[Json] = [{"type": "file_search"}, {"type": "code_interpreter"}]
+    body: Json = {"model": "m", "input": "Hi", "tools": tools[:1], "tool_choice": {"type": "file_search"}}
+
+    validate_create(body, extensions=extensions)
+    assert runnable(tools, extensions) == (tools[:1], ["code_interpreter"])
