@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from attache_core.storage.limits import StoreLimits
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_envoy.gateway.model import Limits, Timeouts
 from attache_envoy.gateway.upstream import Upstream
 from attache_filters.builtin.chat_completions import ChatCompletionsConfig
@@ -58,6 +59,7 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("The filter `tool_dispatch`", numbers(ToolDispatchConfig)),
         ("The filter `resources`", numbers(ResourcesConfig)),
         ("`mcp`", numbers(McpSettings)),
+        ("`web_search`", numbers(WebSearchSettings)),
         ("The store", asdict(StoreLimits())),
     ],
 )

@@ -258,19 +258,21 @@ async def test_large_integers_keep_their_digits_in_the_answer_and_in_the_history
 
 
 @pytest.mark.parametrize(
-    "tool",
+    ("tool", "name"),
     [
-        {"type": "custom", "name": "run", "format": {"type": "text"}},
-        {"type": "namespace", "name": "files", "description": "d", "tools": [WEATHER]},
-        {"type": "tool_search", "execution": "client", "description": "d", "parameters": {"type": "object"}},
+        ({"type": "custom", "name": "run", "format": {"type": "text"}}, "run"),
+        ({"type": "namespace", "name": "files", "description": "d", "tools": [WEATHER]}, "files__get_weather"),
+        ({"type": "tool_search", "execution": "client", "parameters": {"type": "object"}}, "tool_search"),
     ],
-    ids=lambda tool: tool["type"],
+    ids=["custom", "namespace", "tool_search"],
 )
-async def test_tool_of_another_kind_that_is_the_clients_is_sent_as_declared(stage: Stage, tool: Json) -> None:
+async def test_tool_of_another_kind_that_is_the_clients_is_sent_as_a_function(
+    stage: Stage, tool: Json, name: str
+) -> None:
     stage.model.play(text("Yes."))
     await stage.ask(input="Hi", tools=[tool, stage.mcp_tool(allowed_tools=["echo"])])
     (asked,) = stage.model.asked
-    assert (asked["tools"][0], asked["tools"][1]["type"]) == (tool, "function")
+    assert [(sent["type"], sent["name"]) for sent in asked["tools"]] == [("function", name), ("function", "echo")]
 
 
 HOSTED: list[Json] = [{"type": "file_search", "vector_store_ids": ["v"]}, {"type": "code_interpreter"}]

@@ -145,7 +145,7 @@ REQUIREMENTS = (
         bug("sgl-project/sglang", 35216),
         "Tools of any kind that the client itself runs (custom, namespaces, …) reach the model as they were declared.",
         (
-            *within(_WHOLE, "test_tool_of_another_kind_that_is_the_clients_is_sent_as_declared"),
+            *within(_WHOLE, "test_tool_of_another_kind_that_is_the_clients_is_sent_as_a_function"),
             *within(
                 _EDGES,
                 "test_output_of_a_call_may_be_a_list_of_parts",

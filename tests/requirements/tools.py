@@ -32,6 +32,45 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
+        "tool-repeated-call",
+        DESIGN,
+        "The same call with the same arguments over and over is answered with an error; the turn keeps all its work.",
+        within(
+            "tests/core/turn/test_loop.py",
+            "test_bound_on_the_same_call_is_a_setting_and_holds_within_a_round",
+            "test_round_limit_ends_incomplete_and_keeps_all_work",
+            "test_same_call_over_and_over_is_answered_with_an_error_and_the_turn_goes_on",
+        ),
+    ),
+    Requirement(
+        "tool-every-call-of-a-round",
+        bug("vllm-project/vllm", 57791),
+        "Every call of a round is run and has its output, in the order of the calls.",
+        within("tests/core/turn/test_loop.py", "test_items_keep_the_models_order_around_gateway_calls"),
+    ),
+    Requirement(
+        "tool-choice-names",
+        bug("openai/openai-agents-python", 263),
+        "A choice may name a tool of any type; it is forced once, by the name that the model knows.",
+        within(
+            "tests/core/turn/test_loop.py",
+            "test_choice_of_a_tool_that_is_no_function_names_the_one_that_stands_for_it",
+            "test_forced_choice_holds_for_the_first_round_only",
+        ),
+    ),
+    Requirement(
+        "tool-one-call-id",
+        bug("vercel/ai", 12178),
+        "A call has one id for its whole life, streamed and in the history, and is executed by one side only.",
+        (
+            *within("tests/core/tools/test_model_view.py", "test_call_id_is_the_same_for_the_item_s_whole_life"),
+            *within(
+                "tests/core/turn/test_loop.py",
+                "test_clients_call_beside_a_gateway_call_ends_the_turn_and_its_output_alone_continues_it",
+            ),
+        ),
+    ),
+    Requirement(
         "tool-client-executed",
         FUNCTIONS,
         "Custom tools, namespaces, tool searches, shells and patches are functions to the model, and to the client "

@@ -74,7 +74,7 @@ REQUIREMENTS = (
         "web-turn",
         WEB_SEARCH,
         "Searches and pages are told to the model within one response, and the client sees what it asked for.",
-        ("tests/core/turn/test_web_search.py",),
+        ("tests/core/turn/test_web_search.py", "tests/e2e/test_web_search.py"),
         "What was found is kept for the rounds of one response; a later turn is told of the call, not of its results.",
     ),
     Requirement(

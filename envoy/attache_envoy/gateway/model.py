@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_envoy.gateway.entries import Chain, FilterCheck, hands_turns_down
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
@@ -218,6 +219,10 @@ class Gateway(Section):
     mcp: McpSettings = Field(default_factory=McpSettings, validate_default=True)
     """MCP servers: time limits, pooling, and whether private addresses may be contacted. `allow_private_addresses` left
     out means: yes if `listen` is a loopback address, no otherwise."""
+
+    web_search: WebSearchSettings | None = None
+    """Web search: the provider that is asked, and which pages may be read. Without it, `web_search` is a tool that
+    nothing here runs."""
 
     @property
     def address(self) -> Address:

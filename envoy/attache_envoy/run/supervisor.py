@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from attache_core.tools.outbound.secret import REVEALING
 from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import Gateway
 from attache_envoy.run.admin import AdminClient, open_admin
@@ -101,7 +102,7 @@ async def _running(
     gateway: Gateway, binary: Path, run_dir: Path, settings: RunSettings
 ) -> AsyncIterator[RunningGateway]:
     resolved = run_dir / "gateway.json"
-    resolved.write_text(gateway.model_dump_json())
+    resolved.write_text(gateway.model_dump_json(context={REVEALING: True}))
     workers = Workers(resolved, run_dir, settings)
     pid = asyncio.get_running_loop().create_future()
     async with AsyncExitStack() as stack:

@@ -75,7 +75,7 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
             progress_interval_s=config.progress_interval_s,
         )
         installed = [each() for each in load_tool_types().values()]
-        self._types = builtin_tool_types(services.mcp, installed)
+        self._types = builtin_tool_types(services.mcp, (*services.tools, *installed))
         self._opened = AsyncExitStack()
         self._installed = installed
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from attache_core.events.event import Event
 from attache_core.storage.store import Store
 from attache_core.tools.mcp.servers import McpServers
+from attache_core.tools.tool_type import ToolType
 from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
@@ -35,6 +36,8 @@ class Services:
 
     store: Store
     mcp: McpServers
+    tools: tuple[ToolType, ...] = ()
+    """Tool types that sections of the gateway file ask for, such as `web_search`."""
 
 
 ConfigT = TypeVar("ConfigT", bound=FilterConfig)

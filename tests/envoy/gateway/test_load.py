@@ -305,3 +305,21 @@ def test_upstream_that_speaks_only_chat_completions_may_stand_behind_what_asks_f
     gateway = parsed(f"upstreams: {{default: {{url: {URL}, api: chat_completions}}}}\n{chain}")
     assert gateway.upstreams["default"].api == "chat_completions"
     assert gateway.upstreams_of("responses") == ("default",)
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ("{api_key: hunter2}", "web_search.provider: this key is required."),
+        ("{provider: brave, api_key: [hunter2]}", "web_search.api_key: a key is a text that is not empty."),
+        ("{provider: brave}", "web_search: brave needs `api_key`, such as `${BRAVE_API_KEY}`."),
+        (
+            "{provider: searxng, url: 'http://me:hunter2@h/'}",
+            "web_search.url: a URL such as `http://searxng:8080`, without a login and a query, is expected.",
+        ),
+    ],
+)
+def test_section_of_web_search_that_cannot_work_says_why_and_shows_no_key(section: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_gateway(f"upstream: http://h\nweb_search: {section}\n", "gateway.yaml")
+    assert str(raised.value) == f"gateway.yaml:2: {problem}"

@@ -64,14 +64,22 @@ class ApiKey(Secret[str]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
-        text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(min_length=1))
-        return core_schema.json_or_python_schema(
-            json_schema=text,
-            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
+        return core_schema.no_info_plain_validator_function(
+            _read,
+            json_schema_input_schema=core_schema.str_schema(),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 _dumped, info_arg=True, return_schema=core_schema.str_schema(), when_used="json"
             ),
         )
+
+
+def _read(value: object) -> ApiKey:
+    """Errors of other validators would repeat the value."""
+    if isinstance(value, ApiKey):
+        return value
+    if not isinstance(value, str) or not value:
+        raise ValueError("a key is a text that is not empty.")
+    return ApiKey(value)
 
 
 def _dumped(key: ApiKey, info: SerializationInfo) -> str:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, PlainValidator, StringConstraints
 
 from attache_core.json_codec import Json
 from attache_core.tools.outbound.hosts import plain_host
-from attache_core.tools.web_search.providers.provider import NO_LOCATION, UserLocation
+from attache_core.tools.web_search.location import NO_LOCATION, UserLocation
 from attache_core.types.shape import Shape, array_of, one_of, text
 from attache_core.types.violation import quoted, refused
 

@@ -18,7 +18,7 @@ ProviderName = Literal["you", "brave", "tavily", "searxng"]
 def _base_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{text!r} is no URL such as `http://searxng:8080`.")
+        raise ValueError("a URL such as `http://searxng:8080`, without a login and a query, is expected.")
     return text.rstrip("/")
 
 

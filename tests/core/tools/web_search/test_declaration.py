@@ -14,7 +14,7 @@ from attache_core.tools.web_search.declaration import (
     public_web_search_tool,
     search_scope,
 )
-from attache_core.tools.web_search.providers.provider import UserLocation
+from attache_core.tools.web_search.location import UserLocation
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.types.shape import check
 
@@ -88,8 +88,8 @@ def test_response_shows_a_declaration_with_its_defaults() -> None:
         ({"provider": "bing", "api_key": KEY}, "Input should be 'you', 'brave', 'tavily' or 'searxng'"),
         ({"provider": "brave"}, "brave needs `api_key`, such as `\\${BRAVE_API_KEY}`."),
         ({"provider": "searxng"}, "searxng needs `url`, the address of your instance."),
-        ({"provider": "searxng", "url": "searxng:8080"}, "is no URL such as"),
-        ({"provider": "searxng", "url": "http://u:p@h/"}, "is no URL such as"),
+        ({"provider": "searxng", "url": "searxng:8080"}, "a URL such as `http://searxng:8080`"),
+        ({"provider": "searxng", "url": "http://u:p@h/"}, "a URL such as `http://searxng:8080`"),
         ({"provider": "you", "api_key": KEY, "keys": 1}, "Extra inputs are not permitted"),
         ({"api_key": KEY}, "Field required"),
     ],

@@ -14,8 +14,9 @@ from attache_core.json_codec import Json
 from attache_core.testing.search_server import SearchServer, web_json
 from attache_core.tools.outbound.secret import ApiKey
 from attache_core.tools.web_search.declaration import SearchScope
+from attache_core.tools.web_search.location import UserLocation
 from attache_core.tools.web_search.providers import provider_of
-from attache_core.tools.web_search.providers.provider import SearchQuery, UserLocation, with_sites
+from attache_core.tools.web_search.providers.provider import SearchQuery, with_sites
 from attache_core.tools.web_search.settings import WebSearchSettings
 from core.tools.web_search.conftest import KEY, Run
 

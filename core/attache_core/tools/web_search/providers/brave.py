@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from attache_core.tools.outbound.credentials import Credentials
 from attache_core.tools.outbound.fetch import OutboundRequest
 from attache_core.tools.outbound.secret import ApiKey
-from attache_core.tools.web_search.providers.provider import SearchQuery, UserLocation, objects, texts, with_sites
+from attache_core.tools.web_search.location import UserLocation
+from attache_core.tools.web_search.providers.provider import SearchQuery, objects, texts, with_sites
 from attache_core.tools.web_search.results import SearchResult, search_result
 
 URL = "https://api.search.brave.com"

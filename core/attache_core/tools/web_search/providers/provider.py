@@ -11,20 +11,8 @@ from typing import Protocol
 
 from attache_core.tools.outbound.fetch import OutboundRequest
 from attache_core.tools.web_search.actions import Recency
+from attache_core.tools.web_search.location import NO_LOCATION, UserLocation
 from attache_core.tools.web_search.results import SearchResult
-
-
-@dataclass(frozen=True, slots=True)
-class UserLocation:
-    """Where the user is, approximately; whatever is known of it."""
-
-    country: str | None = None
-    region: str | None = None
-    city: str | None = None
-    timezone: str | None = None
-
-
-NO_LOCATION = UserLocation()
 
 
 @dataclass(frozen=True, slots=True)
