@@ -136,9 +136,10 @@ ODD_FIELDS: Json = {
     "tools": [{**WEATHER, "description": ODD, "parameters": {"type": "object", "properties": {ODD: {"const": ODD}}}}],
     "of_tomorrow": {ODD: [ODD]},
 }
+ODD_ARGUMENTS = json.dumps({ODD: ODD})
 ODD_ITEMS: list[Json] = [
     {"role": "user", "content": [{"type": "input_text", "text": ODD}]},
-    {"type": "function_call", "call_id": "c\u0000", "name": "get_weather", "arguments": ODD},
+    {"type": "function_call", "call_id": "c\u0000", "name": "get_weather", "arguments": ODD_ARGUMENTS},
     {"type": "function_call_output", "call_id": "c\u0000", "output": ODD},
 ]
 
@@ -154,7 +155,7 @@ async def test_nul_and_lone_surrogates_survive_the_whole_trip(stage: Stage, stre
     assert {name: asked[name] for name in ODD_FIELDS} == ODD_FIELDS
     assert [item.get("content") or item.get("arguments") or item["output"] for item in asked["input"]] == [
         ODD_ITEMS[0]["content"],
-        ODD,
+        ODD_ARGUMENTS,
         ODD,
     ]
     assert {name: answer.body[name] for name in ("instructions", "user", "metadata")} == {
