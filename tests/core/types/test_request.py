@@ -43,7 +43,7 @@ def missing(param: str) -> dict[str, Any]:
     return refusal("missing_required_parameter", param, f"Missing required parameter: '{param}'.")
 
 
-TOOL_TYPES = "'function', 'mcp', 'custom', 'namespace', and 'tool_search'"
+TOOL_TYPES = "'function', 'mcp', 'custom', 'namespace', 'tool_search', 'shell', 'local_shell', and 'apply_patch'"
 NOT_JSON = "it is not valid JSON"
 NO_OBJECT = "it is JSON, but not an object"
 TOO_DEEP = f"it is nested deeper than {MAX_NESTING} levels"
