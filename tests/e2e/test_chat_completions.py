@@ -30,6 +30,7 @@ from attache_core.testing.model_script import (
 )
 from core.events.canonical_stream import check_stream
 from e2e.stage import Answered, Stage, decode_events, open_stage
+from e2e.test_client_tools import CASES
 
 EXPLICIT_CHAIN = """
 chains:
@@ -38,10 +39,21 @@ chains:
       unsupported_tools: omit
     - filter: persist
     - filter: rehydrate
+    - filter: tool_dispatch
+      loop:
+        - filter: chat_completions
+          max_tokens_field: max_completion_tokens
+          reasoning_fields: []
+          late_system_role: user
+"""
+
+WITHOUT_TOOL_DISPATCH = """
+chains:
+  responses:
+    - filter: validate
+    - filter: persist
+    - filter: rehydrate
     - filter: chat_completions
-      max_tokens_field: max_completion_tokens
-      reasoning_fields: []
-      late_system_role: user
 """
 
 CODEX = Path(__file__).parents[1] / "core" / "types" / "data" / "codex_request.json"
@@ -51,6 +63,12 @@ WEATHER = {
     "name": "get_forecast",
     "description": "The forecast for a city",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+PATCH_FUNCTION = {
+    "name": "patch",
+    "description": 'Patch.\n\nThe input must follow this lark grammar:\nstart: "*"',
+    "parameters": {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
+    "strict": False,
 }
 PNG = "data:image/png;base64,iVBORw0KGgo="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -67,6 +85,19 @@ async def chat_stage(placement: str, tmp_path_factory: pytest.TempPathFactory) -
 async def own_settings(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     async with open_stage(placement, tmp_path_factory.mktemp("own"), gateway_yaml=EXPLICIT_CHAIN) as stage:
         yield stage
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def loopless_stage(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp("loopless")
+    async with open_stage(placement, folder, gateway_yaml=WITHOUT_TOOL_DISPATCH) as stage:
+        yield stage
+
+
+@pytest.fixture
+def without_tool_dispatch(loopless_stage: Stage) -> Stage:
+    loopless_stage.model.play()
+    return loopless_stage
 
 
 @pytest.fixture
@@ -184,54 +215,123 @@ async def test_turn_goes_on_after_a_call_whose_arguments_are_no_json(chat: Stage
     assert first.body["output"][1]["arguments"] == (written or "{}")
 
 
-async def test_custom_tool_is_called_with_free_text(chat: Stage, stream: bool) -> None:
-    chat.model.play(function_calls(call("patch", {"input": "*** Begin\n+a"})))
+async def test_custom_tool_is_called_with_free_text_and_answered_by_the_client(chat: Stage, stream: bool) -> None:
+    grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: "*"'}
+    tool = {"type": "custom", "name": "patch", "description": "Patch.", "format": grammar}
+    chat.model.play(function_calls(call("patch", {"input": "*** Begin\n+a"}, call_id="a")), text("Done."))
 
-    answer = check(await chat.ask(input="Patch", tools=[{"type": "custom", "name": "patch"}], stream=stream))
+    first = check(
+        await chat.ask(input="Go", tools=[tool], stream=stream, tool_choice={"type": "custom", "name": "patch"})
+    )
+    output = {"type": "custom_tool_call_output", "call_id": "a", "output": "patched"}
+    check(await chat.ask(input=[output], previous_response_id=first.body["id"], tools=[tool], stream=stream))
 
-    (item,) = answer.body["output"]
+    (item,) = first.body["output"]
     assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "patch", "*** Begin\n+a")
+    assert chat.model.asked[0]["tool_choice"] == {"type": "function", "function": {"name": "patch"}}
+    assert [asked["tools"] for asked in chat.model.asked] == [[{"type": "function", "function": PATCH_FUNCTION}]] * 2
+    told = chat.model.asked[1]["messages"]
+    assert [called["function"] for called in told[1]["tool_calls"]] == [
+        {"name": "patch", "arguments": '{"input":"*** Begin\\n+a"}'}
+    ]
+    assert spoken(told[2:]) == [("tool", "patched")]
 
 
 async def test_tools_in_a_namespace_are_called_and_answered_by_the_client(chat: Stage, stream: bool) -> None:
-    grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: "x"'}
+    grammar = {"type": "grammar", "syntax": "regex", "definition": "[a-z]"}
     patch = {"type": "custom", "name": "patch", "format": grammar}
     tools = [{"type": "namespace", "name": "editor", "description": "Edits.", "tools": [WEATHER, patch]}]
     calls = function_calls(
         call("editor__get_forecast", {"city": "Oslo"}, call_id="a"), call("editor__patch", {"input": "x"}, call_id="b")
     )
-    chat.model.play(calls, text("Done."))
+    chat.model.play(calls, text("Done."), text("Bye."))
 
     first = check(await chat.ask(input="Go", tools=tools, stream=stream))
     outputs = [
         {"type": "function_call_output", "call_id": "a", "output": "snow"},
         {"type": "custom_tool_call_output", "call_id": "b", "output": "patched"},
     ]
-    check(await chat.ask(input=outputs, previous_response_id=first.body["id"], tools=tools, stream=stream))
+    second = check(await chat.ask(input=outputs, previous_response_id=first.body["id"], tools=tools, stream=stream))
+    check(await chat.ask(input="Thanks", previous_response_id=second.body["id"], stream=stream))
 
     kinds = [(item["type"], item["namespace"], item["name"]) for item in first.body["output"]]
     assert kinds == [("function_call", "editor", "get_forecast"), ("custom_tool_call", "editor", "patch")]
     assert [tool["tools"][1]["format"] for tool in first.body["tools"]] == [grammar]
     (declared, grammatical) = [tool["function"] for tool in chat.model.asked[0]["tools"]]
-    assert declared["description"] == "Edits.\n\nThe forecast for a city"
-    assert grammatical["description"] == 'The input must match this Lark grammar:\nstart: "x"'
+    assert declared["description"] == "editor: Edits.\n\nThe forecast for a city"
+    assert grammatical["description"] == "The input must follow this regex grammar:\n[a-z]"
+    assert "tools" not in chat.model.asked[2]
+    for told in (asked["messages"] for asked in chat.model.asked[1:]):
+        names = [called["function"]["name"] for called in told[1]["tool_calls"]]
+        assert names == ["editor__get_forecast", "editor__patch"]
+        assert spoken(told[2:4]) == [("tool", "snow"), ("tool", "patched")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0]["type"])
+async def test_call_of_any_tool_of_the_client_is_continued_by_its_output(
+    chat: Stage, stream: bool, case: tuple[Json, str, Json, Json, Json]
+) -> None:
+    tool, name, arguments, item, output = case
+    chat.model.play(function_calls(call(name, arguments, call_id="a")), text("Done."))
+
+    first = check(await chat.ask(input="Go", tools=[tool], stream=stream))
+    answered = {**output, "call_id": "a", **({"id": "a"} if output["type"] == "local_shell_call_output" else {})}
+    second = check(await chat.ask(input=[answered], previous_response_id=first.body["id"], tools=[tool], stream=stream))
+
+    (called,) = first.body["output"]
+    assert ({**called, **item, "status": "completed"}, second.text) == (called, "Done.")
+    assert [each["function"]["name"] for each in chat.model.asked[0]["tools"]] == [name]
     told = chat.model.asked[1]["messages"]
-    assert [called["function"]["name"] for called in told[1]["tool_calls"]] == ["editor__get_forecast", "editor__patch"]
-    assert spoken(told[2:]) == [("tool", "snow"), ("tool", "patched")]
+    assert [message["role"] for message in told] == ["user", "assistant", "tool"]
+    assert [(each["id"], each["function"]["name"]) for each in told[1]["tool_calls"]] == [("a", name)]
 
 
-async def test_recorded_request_of_codex_is_answered(own_settings: Stage) -> None:
-    own_settings.model.play(function_calls(call("multi_agent_v1__wait_agent", {"targets": []})))
+async def test_recorded_request_of_codex_is_answered_and_continued(own_settings: Stage) -> None:
+    wait_agent = function_calls(call("multi_agent_v1__wait_agent", {"targets": []}, call_id="a"))
+    own_settings.model.play(wait_agent, text("Done."))
     request = json.loads(CODEX.read_text())["body"]
 
     answer = check(await own_settings.post(request))
+    output = {"type": "function_call_output", "call_id": "a", "output": "none"}
+    going_on = [*request["input"], *answer.body["output"], output]
+    check(await own_settings.post({**request, "input": going_on}))
 
     assert answer.headers["attache-omitted-tools"] == "web_search"
     assert [(item["namespace"], item["name"]) for item in answer.body["output"]] == [("multi_agent_v1", "wait_agent")]
-    (asked,) = own_settings.model.asked
+    (asked, continued) = own_settings.model.asked
     assert [message["role"] for message in asked["messages"]] == ["system", "user", "user"]
     assert all(isinstance(message["content"], str) for message in asked["messages"])
     assert len(asked["tools"]) == 7 + 5
+    assert continued["messages"][:3] == asked["messages"]
+    (called, told) = continued["messages"][3:]
+    assert [each["function"]["name"] for each in called["tool_calls"]] == ["multi_agent_v1__wait_agent"]
+    assert told == {"role": "tool", "tool_call_id": "a", "content": "none"}
+
+
+async def test_what_is_no_function_is_refused_in_a_chain_without_tool_dispatch(
+    without_tool_dispatch: Stage, stream: bool
+) -> None:
+    custom = {"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": "x"}
+    output = {"type": "custom_tool_call_output", "call_id": "a", "output": "ok"}
+    for body, param, named in (
+        ({"input": "Hi", "tools": [WEATHER, {"type": "custom", "name": "patch"}]}, "tools[1].type", "'custom'"),
+        ({"input": [custom, output]}, "input", "'custom_tool_call'"),
+    ):
+        answer = await without_tool_dispatch.ask(**body, stream=stream)
+
+        error = answer.body["error"]
+        assert (answer.status, error["code"], error["param"]) == (400, "unsupported_value", param)
+        assert named in error["message"]
+        assert "A chain with 'tool_dispatch' serves" in error["message"]
+    assert without_tool_dispatch.model.asked == []
+
+
+async def test_function_is_called_in_a_chain_without_tool_dispatch(without_tool_dispatch: Stage, stream: bool) -> None:
+    without_tool_dispatch.model.play(function_calls(call("get_forecast", {"city": "Oslo"})))
+
+    answer = check(await without_tool_dispatch.ask(input="Weather?", tools=[WEATHER], stream=stream))
+
+    assert [(item["type"], item["name"]) for item in answer.body["output"]] == [("function_call", "get_forecast")]
 
 
 async def test_structured_output_is_asked_for_as_a_response_format(chat: Stage, stream: bool) -> None:

@@ -251,28 +251,42 @@ REQUIREMENTS = (
         "With `api: chat_completions`, answers and streams become what the Responses API would have given.",
         (
             "tests/core/events/chat_completions/",
-            "tests/core/events/test_custom_input.py",
             "tests/fuzz/test_chat_completions.py",
         ),
     ),
     Requirement(
         "chat-client-tools",
         bug("router-for-me/CLIProxyAPI", 4414),
-        "Custom tools and namespaces of a client are functions to a chat server, and to the client what it declared.",
+        "All tools of a client are functions to a chat server, and to the client what it declared.",
+        within(
+            _CHAT,
+            "test_call_of_any_tool_of_the_client_is_continued_by_its_output",
+            "test_custom_tool_is_called_with_free_text_and_answered_by_the_client",
+            "test_recorded_request_of_codex_is_answered_and_continued",
+            "test_tools_in_a_namespace_are_called_and_answered_by_the_client",
+        ),
+        "OpenAI holds a custom tool's input to its grammar; a chat server cannot, so the model is told of it.",
+    ),
+    Requirement(
+        "chat-functions-only",
+        DESIGN,
+        "Where no tool loop made functions of them, other tools and their calls are refused, with the filter to add.",
         (
             *within(
                 "tests/core/turn/chat_completions/test_request.py",
-                "test_calls_of_functions_are_read_as_calls_of_the_tools_that_they_stand_for",
-                "test_grammar_is_told_in_the_description",
-                "test_namespace_is_its_tools_under_names_of_their_own",
+                "test_tool_that_is_no_function_is_refused_with_the_chain_that_serves_it",
+            ),
+            *within(
+                _CHAT_MESSAGES,
+                "test_call_of_what_is_no_function_is_refused_with_the_chain_that_serves_it",
+                "test_call_whose_namespace_is_null_is_a_call_of_a_function",
             ),
             *within(
                 _CHAT,
-                "test_recorded_request_of_codex_is_answered",
-                "test_tools_in_a_namespace_are_called_and_answered_by_the_client",
+                "test_function_is_called_in_a_chain_without_tool_dispatch",
+                "test_what_is_no_function_is_refused_in_a_chain_without_tool_dispatch",
             ),
         ),
-        "OpenAI holds a custom tool's input to its grammar; a chat server cannot, so the model is told of it.",
     ),
     Requirement(
         "chat-system-message",

@@ -77,6 +77,7 @@ REQUIREMENTS = (
         "what the API says, streamed where OpenAI streams; calls of the past are told under the same names.",
         (
             "tests/core/tools/test_client_types.py",
+            "tests/core/tools/test_custom_input.py",
             "tests/core/turn/test_client_tool_recordings.py",
             "tests/e2e/test_client_tools.py",
         ),

@@ -13,7 +13,6 @@ from attache_core.turn.chat_completions import (
     LateSystemRole,
     MaxTokensField,
     ReasoningField,
-    called_tools,
     chat_request,
 )
 from attache_core.turn.round import run_round
@@ -52,5 +51,4 @@ class ChatCompletions(InferenceFilter[ChatCompletionsConfig]):
             body = json_codec.encode(chat_request(turn, options))
             return await below(HttpRequest("POST", "/v1/chat/completions", headers, body))
 
-        reader = ChatCompletionsReader(called_tools(turn.body.get("tools") or ()))
-        return run_round(turn, send, dialect=reader, limits=config.limits)
+        return run_round(turn, send, dialect=ChatCompletionsReader(), limits=config.limits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attache_core.events.chat_completions.called_tool import CalledTool
 from attache_core.events.chat_completions.reader import ChatCompletionsReader
 
-__all__ = ["CalledTool", "ChatCompletionsReader"]
+__all__ = ["ChatCompletionsReader"]

@@ -10,21 +10,16 @@ Knows which call an entry of `tool_calls` belongs to; is unaware of text. Rules,
 - A call ends where something else is said, if its arguments are whole by then; otherwise they may go on among others',
   and it ends with the answer.
 - A call without arguments may come with an empty text for them: it has an empty object, because clients read JSON.
-- A call of a tool that is no function, or is one of a namespace, comes as one of the function that stands for it; for
-  the input of a custom tool see `custom_input`.
 
 Invariant: at most one call waits to be announced. Source: API reference, "The chat completion chunk object".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from attache_core.errors import UpstreamError
-from attache_core.events.chat_completions.called_tool import CalledTool
 from attache_core.events.chat_completions.fields import list_of, not_an_answer, object_of, text_of
-from attache_core.events.custom_input import CustomInput
 from attache_core.events.error_codes import BAD_ANSWER
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.items import as_text
@@ -44,25 +39,18 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: GrowingText = field(default_factory=GrowingText)
-    tool: CalledTool | None = None
-    """What is called, once the call is announced."""
-    custom: CustomInput | None = None
-    """Of a call of a custom tool, once it is announced."""
 
     @property
     def item(self) -> Json:
-        tool = self.tool or CalledTool(self.name)
         # A longer id could not be sent back: without one, the call gets an id of this gateway's.
         call_id = self.id if len(self.id) <= MAX_ID_CHARS else ""
-        named = {"name": tool.name} if tool.namespace is None else {"name": tool.name, "namespace": tool.namespace}
-        return {"type": tool.kind, "call_id": call_id, **named}
+        return {"type": "function_call", "call_id": call_id, "name": self.name}
 
 
 class ChatCalls:
-    """The calls of one answer; `tools` are those that functions stand for, by the function's name."""
+    """The calls of one answer."""
 
-    def __init__(self, tools: Mapping[str, CalledTool]) -> None:
-        self._tools = tools
+    def __init__(self) -> None:
         self._by_index: dict[int, _Call] = {}
         self._by_id: dict[str, _Call] = {}
         self._open: dict[str, _Call] = {}
@@ -111,30 +99,21 @@ class ChatCalls:
         None of them is ended: that is for whoever knows how the answer ended.
         """
         said = [] if self._last is None else self._announce(self._last)
-        for call in self._open.values():
-            said += self._rest(call)
-            if complete and call.custom is None and not call.arguments.value.strip():
-                said.append(Delta(call.key, None, "arguments", "{}"))
+        if complete:
+            empty = [call for call in self._open.values() if not call.arguments.value.strip()]
+            said += [Delta(call.key, None, "arguments", "{}") for call in empty]
         return said
 
     def _announce(self, call: _Call) -> list[SaidEvent]:
         if not self._waits or call is not self._last:
             return []
         self._waits = False
-        call.tool = self._tools.get(call.name)
-        if call.tool is not None and call.tool.kind == "custom_tool_call":
-            call.custom = CustomInput()
         return [ItemAdded(call.key, call.item)]
 
     def _done(self, call: _Call) -> list[SaidEvent]:
         del self._open[call.key]
-        rest = self._rest(call)
         call.arguments.replace("")
-        return [*rest, ItemDone(call.key, call.item)]
-
-    def _rest(self, call: _Call) -> list[SaidEvent]:
-        rest = "" if call.custom is None else call.custom.close()
-        return [Delta(call.key, None, "input", rest)] if rest else []
+        return [ItemDone(call.key, call.item)]
 
     def _known(self, index: object, call_id: str, name: str, place: int) -> _Call | None:
         """The call that an entry goes on with; None when it begins one."""
@@ -181,6 +160,4 @@ class ChatCalls:
             return []
         announced = self._announce(call)
         call.arguments.add(arguments)
-        if call.custom is not None:
-            return [*announced, Delta(call.key, None, "input", call.custom.feed(arguments))]
         return [*announced, Delta(call.key, None, "arguments", arguments)]

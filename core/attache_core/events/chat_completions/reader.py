@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from attache_core.errors import AttacheError
 from attache_core.events.accumulator import CUT_OFF
 from attache_core.events.answer_json import answer_object
-from attache_core.events.chat_completions.called_tool import CalledTool
 from attache_core.events.chat_completions.calls import ChatCalls
 from attache_core.events.chat_completions.fields import list_of, not_an_answer, object_of, text_of
 from attache_core.events.chat_completions.http_error import response_error
@@ -38,17 +36,16 @@ MAX_HELD_TOKENS = 32
 """How many log probabilities wait for text: a character may take a few tokens, which come without any."""
 
 _COMPLETED: Final = frozenset({"stop", "tool_calls", "function_call"})
-_NO_TOOLS: Final[Mapping[str, CalledTool]] = MappingProxyType({})
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 class ChatCompletionsReader:
-    """The reader of one answer; stateful. `tools` are those that functions stand for, by the function's name."""
+    """The reader of one answer; stateful."""
 
-    def __init__(self, tools: Mapping[str, CalledTool] = _NO_TOOLS) -> None:
+    def __init__(self) -> None:
         self._started = False
         self._ended = False
-        self._calls = ChatCalls(tools)
+        self._calls = ChatCalls()
         self._item: str | None = None
         """The type of the text item that is being said; None when the next text begins one."""
         self._items = 0

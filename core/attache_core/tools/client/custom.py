@@ -1,17 +1,17 @@
 """The tool type `custom`: free text as input. To the model it is a function with one parameter that is a text.
 
 A grammar is told to the model in the description; nothing holds it to it, because no inference server has a form for
-that in a function. The text comes out of the arguments while they are written (see `events.custom_input`).
+that in a function. The text comes out of the arguments while they are written (see `custom_input`).
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from attache_core.events.custom_input import CUSTOM_INPUT, CustomInput, input_parameters
 from attache_core.events.growing_text import GrowingText
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
+from attache_core.tools.client.custom_input import CUSTOM_INPUT, CustomInput, input_parameters
 from attache_core.tools.function_items import function_call, function_call_output, pair_id, untellable
 from attache_core.tools.function_tool import function_tool
 from attache_core.tools.tool_type import ClientTool, ModelNames, Naming, Offer, OfferedTool, ToolType

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attache_core.turn.chat_completions.function_names import called_tools
 from attache_core.turn.chat_completions.options import (
     DEFAULT_REASONING_FIELDS,
     ChatRequestOptions,
@@ -18,6 +17,5 @@ __all__ = [
     "LateSystemRole",
     "MaxTokensField",
     "ReasoningField",
-    "called_tools",
     "chat_request",
 ]

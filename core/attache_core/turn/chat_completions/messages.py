@@ -3,7 +3,8 @@
 What a model said in one go (its reasoning, its text, its calls) is several items here and one assistant message there:
 a message with calls must be followed at once by their outputs. Knows items; is unaware of parameters. Invariants:
 
-- Nothing that is not understood is left out: an item without counterpart is refused by its type.
+- Nothing that is not understood is left out: an item without counterpart is refused by its type. Of calls and their
+  outputs, those of functions have one.
 - Reasoning goes along with what followed it, and is left out where nothing did; of reasoning that is encrypted there is
   nothing to say.
 - Text that a model said after its calls stands before them: a message has one order only.
@@ -21,29 +22,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from attache_core import json_codec
-from attache_core.events.custom_input import CUSTOM_INPUT
 from attache_core.json_codec import Json
+from attache_core.tools.builtin import BUILTIN_TELLERS
 from attache_core.turn.chat_completions.content import chat_content, content_parts, joined_content
-from attache_core.turn.chat_completions.function_names import FunctionNames
-from attache_core.turn.chat_completions.not_expressible import not_expressible
+from attache_core.turn.chat_completions.not_expressible import USE_TOOL_DISPATCH, not_expressible
 from attache_core.turn.chat_completions.options import ChatRequestOptions, ReasoningField
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 """`developer` is a role that most chat templates do not have, and `system` means the same to those that do."""
 
-_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 
-
-def chat_messages(
-    instructions: object, items: Sequence[Json], options: ChatRequestOptions, names: FunctionNames
-) -> list[Json]:
-    """The messages of a conversation; `names` are of the tools that the request declares.
+def chat_messages(instructions: object, items: Sequence[Json], options: ChatRequestOptions) -> list[Json]:
+    """The messages of a conversation.
 
     Raises:
         ClientError: an item, or a part of one, has no counterpart.
     """
-    conversation = _Conversation(items, options, names)
+    conversation = _Conversation(items, options)
     if instructions:
         conversation.say_as_system(str(instructions))
     for item in items:
@@ -73,19 +68,19 @@ class _Assistant:
 
 
 class _Conversation:
-    def __init__(self, items: Sequence[Json], options: ChatRequestOptions, names: FunctionNames) -> None:
+    def __init__(self, items: Sequence[Json], options: ChatRequestOptions) -> None:
         self._options = options
-        self._names = names
         self._outputs = _outputs(items)
         """What is still to be told, by `call_id`."""
         self._messages: list[Json] = []
         self._assistant = _Assistant()
 
     def add(self, item: Json) -> None:
-        kind = item.get("type") or ("message" if "role" in item else None)
-        take = _ITEMS.get(str(kind))
+        kind = str(item.get("type") or ("message" if "role" in item else None))
+        take = _ITEMS.get(kind)
         if take is None:
-            raise not_expressible(f"An item of type '{kind}'", "input")
+            advice = USE_TOOL_DISPATCH if kind in BUILTIN_TELLERS else ""
+            raise not_expressible(f"An item of type '{kind}'", "input", advice)
         take(self, item)
 
     def say(self, role: str, content: str | list[Json]) -> None:
@@ -127,11 +122,11 @@ class _Conversation:
         if text:
             self._assistant.reasoning.append(text)
 
-    def take_function_call(self, item: Json) -> None:
-        self._call(item, str(item.get("arguments")))
-
-    def take_custom_call(self, item: Json) -> None:
-        self._call(item, json_codec.encode({CUSTOM_INPUT: item.get("input")}).decode())
+    def take_call(self, item: Json) -> None:
+        if item.get("namespace") is not None:
+            raise not_expressible("A call of a function in a namespace", "input", USE_TOOL_DISPATCH)
+        function = {"name": item.get("name"), "arguments": str(item.get("arguments"))}
+        self._assistant.calls.append({"id": item.get("call_id"), "type": "function", "function": function})
 
     def take_output(self, item: Json) -> None:
         self._end_assistant()
@@ -142,10 +137,6 @@ class _Conversation:
     def _tell(self, output: Json) -> None:
         content = chat_content(output.get("output"))
         self._messages.append({"role": "tool", "tool_call_id": output.get("call_id"), "content": content})
-
-    def _call(self, item: Json, arguments: str) -> None:
-        function = {"name": self._names.of(item.get("name"), item.get("namespace")), "arguments": arguments}
-        self._assistant.calls.append({"id": item.get("call_id"), "type": "function", "function": function})
 
     def _end_assistant(self) -> None:
         said, self._assistant = self._assistant, _Assistant()
@@ -161,7 +152,7 @@ def _outputs(items: Sequence[Json]) -> dict[object, deque[Json]]:
     """The outputs of calls by `call_id`, each in order."""
     outputs: dict[object, deque[Json]] = {}
     for item in items:
-        if item.get("type") in _OUTPUTS:
+        if item.get("type") == "function_call_output":
             outputs.setdefault(item.get("call_id"), deque()).append(item)
     return outputs
 
@@ -175,7 +166,6 @@ def _paragraphs(first: str | list[Json], second: str | list[Json]) -> str | list
 _ITEMS: Final[dict[str, Callable[[_Conversation, Json], None]]] = {
     "message": _Conversation.take_message,
     "reasoning": _Conversation.take_reasoning,
-    "function_call": _Conversation.take_function_call,
-    "custom_tool_call": _Conversation.take_custom_call,
-    **dict.fromkeys(_OUTPUTS, _Conversation.take_output),
+    "function_call": _Conversation.take_call,
+    "function_call_output": _Conversation.take_output,
 }

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from attache_core.errors import ClientError
+
+USE_TOOL_DISPATCH: Final = "A chain with 'tool_dispatch' serves tools that are no functions, and their calls."
+"""The advice where only a function, or a call of one, can be sent: the tool loop makes functions of the others."""
 
 
 def not_expressible(what: str, param: str, advice: str = "") -> ClientError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Final
 
 from attache_core.json_codec import Json
-from attache_core.turn.chat_completions.function_names import FunctionNames
 from attache_core.turn.chat_completions.messages import chat_messages
 from attache_core.turn.chat_completions.not_expressible import not_expressible
 from attache_core.turn.chat_completions.options import ChatRequestOptions
@@ -37,13 +36,11 @@ def chat_request(turn: TurnRequest, options: ChatRequestOptions) -> Json:
     """
     body = turn.body
     _refuse(body)
-    tools = body.get("tools") or ()
-    names = FunctionNames(tools)
     passed = {name: value for name, value in body.items() if name not in _TRANSLATED | _WITHOUT_MEANING}
     return {
         **passed,
-        "messages": chat_messages(body.get("instructions"), input_items(body), options, names),
-        **chat_tools(tools, body.get("tool_choice"), body.get("parallel_tool_calls"), names),
+        "messages": chat_messages(body.get("instructions"), input_items(body), options),
+        **chat_tools(body.get("tools") or (), body.get("tool_choice"), body.get("parallel_tool_calls")),
         **_text(body.get("text") or {}),
         **_reasoning(body.get("reasoning") or {}),
         **_given({options.max_tokens_field: body.get("max_output_tokens")}),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attache_core.errors import ClientError, UpstreamError
 from attache_core.events.accumulator import CUT_OFF
-from attache_core.events.chat_completions import CalledTool, ChatCompletionsReader
+from attache_core.events.chat_completions import ChatCompletionsReader
 from attache_core.events.chat_completions.calls import MAX_NAME_CHARS
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.text_done import SaidEvent
@@ -20,10 +20,6 @@ from attache_core.json_codec import Json, encode
 from core.events.canonical_stream import check_stream
 from core.events.pipeline import accumulated, new_accumulator, sequenced
 
-NAMESPACED = {
-    "crm__find": CalledTool("find", namespace="crm"),
-    "crm__patch": CalledTool("patch", "custom_tool_call", "crm"),
-}
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
@@ -46,8 +42,8 @@ STOP = chunk({}, "stop")
 CALLS = chunk({}, "tool_calls")
 
 
-def strict(payloads: Iterable[Json], done: bool = True, custom: tuple[str, ...] = ()) -> list[ModelEvent]:
-    reader = ChatCompletionsReader({name: CalledTool(name, "custom_tool_call") for name in custom} | NAMESPACED)
+def strict(payloads: Iterable[Json], done: bool = True) -> list[ModelEvent]:
+    reader = ChatCompletionsReader()
     said: list[SaidEvent] = []
     for payload in payloads:
         said += reader.read_data(encode(payload))
@@ -63,9 +59,9 @@ def finished(events: list[ModelEvent]) -> Finished:
     return last
 
 
-def items_of(*payloads: Json, custom: tuple[str, ...] = ()) -> list[Json]:
+def items_of(*payloads: Json) -> list[Json]:
     """The output of a stream, without ids."""
-    response = sequenced(strict(payloads, custom=custom))[-1].data["response"]
+    response = sequenced(strict(payloads))[-1].data["response"]
     return [{name: value for name, value in item.items() if name != "id"} for item in response["output"]]
 
 
@@ -377,46 +373,10 @@ def test_name_that_does_not_end_is_an_upstream_error() -> None:
         strict([calling(call(0, "a", f"{number:02}" * 50)) for number in range(MAX_NAME_CHARS // 50)])
 
 
-def test_call_of_a_custom_tool_is_a_custom_call() -> None:
-    payloads = [calling(call(0, "a", "patch", '{"inp')), calling(call(0, arguments='ut": "a\\nb"}')), CALLS]
-
-    events = sequenced(strict(payloads, custom=("patch",)))
-
-    assert items_of(*payloads, custom=("patch",)) == [
-        {"type": "custom_tool_call", "status": "completed", "call_id": "a", "input": "a\nb", "name": "patch"}
-    ]
-    assert [event.data["delta"] for event in events if event.type.endswith("input.delta")] == ["a\nb"]
-
-
-def test_call_of_a_tool_in_a_namespace_names_both() -> None:
-    found, patched = (
-        call(0, "a", "crm__find", '{"id": 1}'),
-        call(1, "b", "crm__patch", '{"input": "x"}'),
-    )
-
-    assert items_of(calling(found), calling(patched), CALLS) == [
-        {**function_call("a", '{"id": 1}', "find"), "namespace": "crm"},
-        {
-            "type": "custom_tool_call",
-            "status": "completed",
-            "call_id": "b",
-            "input": "x",
-            "name": "patch",
-            "namespace": "crm",
-        },
-    ]
-
-
 def test_call_that_is_cut_off_before_its_arguments_has_none() -> None:
     (item,) = items_of(calling(call(0, "a", "look", "")), chunk({}, "length"))
 
     assert item == {**function_call("a", ""), "status": "incomplete"}
-
-
-def test_custom_input_that_is_cut_off_is_what_came_of_it() -> None:
-    (item,) = items_of(calling(call(0, "a", "patch", '{"input": "a\\')), chunk({}, "length"), custom=("patch",))
-
-    assert (item["status"], item["input"]) == ("incomplete", "a\\")
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["done", "stream ends"])
@@ -677,10 +637,10 @@ chunks = objects(choices=st.lists(choices, max_size=2), usage=objects(prompt_tok
 
 
 @settings(max_examples=300)
-@given(payloads=st.lists(chunks, max_size=6), custom=st.sampled_from([(), ("",), ("a",)]))
-def test_any_chunks_are_a_valid_stream_or_an_upstream_error(payloads: list[Json], custom: tuple[str, ...]) -> None:
+@given(payloads=st.lists(chunks, max_size=6))
+def test_any_chunks_are_a_valid_stream_or_an_upstream_error(payloads: list[Json]) -> None:
     try:
-        strict(payloads, custom=custom)
+        strict(payloads)
     except UpstreamError:
         return
 

@@ -9,7 +9,6 @@ import pytest
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.turn.chat_completions import DEFAULT_REASONING_FIELDS, ChatRequestOptions, ReasoningField
-from attache_core.turn.chat_completions.function_names import FunctionNames
 from attache_core.turn.chat_completions.messages import chat_messages
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -19,7 +18,7 @@ PDF = "data:application/pdf;base64,JVBERi0="
 def messages(*items: Json, instructions: str | None = None, **options: Any) -> list[Json]:
     fields: tuple[ReasoningField, ...] = options.pop("fields", DEFAULT_REASONING_FIELDS)
     given = ChatRequestOptions(reasoning_fields=fields, **options)
-    return chat_messages(instructions, items, given, FunctionNames(()))
+    return chat_messages(instructions, items, given)
 
 
 def user(*parts: Json) -> Json:
@@ -207,16 +206,6 @@ def test_output_of_a_call_may_have_parts() -> None:
     }
 
 
-def test_call_of_a_custom_tool_is_a_call_of_a_function_with_one_parameter() -> None:
-    call = {"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": 'say "hi"\n'}
-    output = {"type": "custom_tool_call_output", "call_id": "a", "output": "ok"}
-
-    assert messages(call, output) == [
-        {"role": "assistant", "content": None, "tool_calls": [tool_call("a", '{"input":"say \\"hi\\"\\n"}', "patch")]},
-        {"role": "tool", "tool_call_id": "a", "content": "ok"},
-    ]
-
-
 REFUSED: list[tuple[Json, str]] = [
     ({"type": "item_reference", "id": "msg_1"}, "item_reference"),
     ({"type": "web_search_call", "id": "ws_1"}, "web_search_call"),
@@ -238,3 +227,27 @@ def test_what_has_no_counterpart_is_refused_by_name(item: Json, named: str) -> N
     error = refused.value
     assert (error.http_status, error.code, error.param) == (400, "unsupported_value", "input")
     assert f"'{named}'" in error.message
+
+
+@pytest.mark.parametrize(
+    ("item", "named"),
+    [
+        ({"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": "x"}, "type 'custom_tool_call'"),
+        ({"type": "custom_tool_call_output", "call_id": "a", "output": "ok"}, "type 'custom_tool_call_output'"),
+        ({"type": "tool_search_call", "call_id": "a", "arguments": {}}, "type 'tool_search_call'"),
+        ({"type": "tool_search_output", "call_id": "a", "tools": []}, "type 'tool_search_output'"),
+        ({**called("a"), "namespace": "crm"}, "function in a namespace"),
+    ],
+)
+def test_call_of_what_is_no_function_is_refused_with_the_chain_that_serves_it(item: Json, named: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        messages(user(TEXT), item)
+
+    error = refused.value
+    assert (error.http_status, error.code, error.param) == (400, "unsupported_value", "input")
+    assert named in error.message
+    assert error.message.endswith("A chain with 'tool_dispatch' serves tools that are no functions, and their calls.")
+
+
+def test_call_whose_namespace_is_null_is_a_call_of_a_function() -> None:
+    assert messages({**called("a"), "namespace": None}, told("a")) == messages(called("a"), told("a"))

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from attache_core.errors import ClientError
-from attache_core.events.chat_completions import CalledTool
 from attache_core.json_codec import Json
-from attache_core.tools.names import is_valid_name
-from attache_core.turn.chat_completions import ChatRequestOptions, MaxTokensField, called_tools, chat_request
+from attache_core.turn.chat_completions import ChatRequestOptions, MaxTokensField, chat_request
 from attache_core.turn.model_request import model_request
 from attache_core.types.turn import TurnRequest
 
@@ -20,14 +18,6 @@ CHAT_LOOK: Json = {"type": "function", "function": {"name": "look", "parameters"
 CHAT_GO: Json = {
     "type": "function",
     "function": {"name": "go", "description": "Go.", "strict": True, "parameters": {"type": "object"}},
-}
-PATCH: Json = {"type": "custom", "name": "patch", "description": None, "format": {"type": "text"}}
-CHAT_PATCH: Json = {
-    "type": "function",
-    "function": {
-        "name": "patch",
-        "parameters": {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
-    },
 }
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
@@ -99,10 +89,6 @@ TRANSLATED: list[tuple[Json, Json]] = [
         {"tools": [CHAT_LOOK, CHAT_GO], "tool_choice": {"type": "function", "function": {"name": "go"}}},
     ),
     (
-        {"tools": [PATCH], "tool_choice": {"type": "custom", "name": "patch"}},
-        {"tools": [CHAT_PATCH], "tool_choice": {"type": "function", "function": {"name": "patch"}}},
-    ),
-    (
         {
             "tools": [LOOK, GO],
             "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "go"}]},
@@ -115,71 +101,6 @@ TRANSLATED: list[tuple[Json, Json]] = [
 @pytest.mark.parametrize(("given", "expected"), TRANSLATED)
 def test_parameter_is_translated(given: Json, expected: Json) -> None:
     assert beside(**given) == expected
-
-
-def described(chat_tool: Json, description: str, **function: Any) -> Json:
-    return {**chat_tool, "function": {**chat_tool["function"], "description": description, **function}}
-
-
-def test_grammar_is_told_in_the_description() -> None:
-    lark = {**PATCH, "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "x"+'}}
-    regex = {
-        **PATCH,
-        "name": "date",
-        "description": "Set the date.",
-        "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"},
-    }
-
-    assert beside(tools=[lark, regex]) == {
-        "tools": [
-            described(CHAT_PATCH, 'The input must match this Lark grammar:\nstart: "x"+'),
-            described(
-                CHAT_PATCH, "Set the date.\n\nThe input must match this regular expression:\n[0-9]+", name="date"
-            ),
-        ]
-    }
-
-
-def test_namespace_is_its_tools_under_names_of_their_own() -> None:
-    crm: Json = {"type": "namespace", "name": "crm", "description": "Our customers.", "tools": [GO, PATCH]}
-    erp: Json = {"type": "namespace", "name": "erp", "tools": [LOOK]}
-
-    assert beside(tools=[crm, LOOK, erp]) == {
-        "tools": [
-            described(CHAT_GO, "Our customers.\n\nGo.", name="crm__go"),
-            {**CHAT_PATCH, "function": {**CHAT_PATCH["function"], "name": "crm__patch"}},
-            CHAT_LOOK,
-            {**CHAT_LOOK, "function": {**CHAT_LOOK["function"], "name": "erp__look"}},
-        ]
-    }
-
-
-def test_calls_of_functions_are_read_as_calls_of_the_tools_that_they_stand_for() -> None:
-    long = "n" * 64
-    tools: list[Json] = [
-        {**GO, "name": "crm__go"},
-        {"type": "namespace", "name": "crm", "tools": [GO, PATCH]},
-        {"type": "namespace", "name": long, "tools": [{**GO, "name": long}]},
-    ]
-    names = [tool["function"]["name"] for tool in beside(tools=tools)["tools"]]
-
-    assert [called_tools(tools)[name] for name in names] == [
-        CalledTool("crm__go"),
-        CalledTool("go", namespace="crm"),
-        CalledTool("patch", "custom_tool_call", "crm"),
-        CalledTool(long, namespace=long),
-    ]
-    assert all(is_valid_name(name) for name in names)
-
-
-def test_call_in_the_history_has_the_name_of_the_function_that_was_declared() -> None:
-    crm: Json = {"type": "namespace", "name": "crm", "tools": [GO]}
-    call = {"type": "function_call", "call_id": "a", "name": "go", "namespace": "crm", "arguments": "{}"}
-    output = {"type": "function_call_output", "call_id": "a", "output": "gone"}
-
-    for tools in ([crm], [GO, crm], []):
-        (asked_for, _) = asked(input=[call, output], tools=tools)["messages"]
-        assert asked_for["tool_calls"][0]["function"] == {"name": "crm__go", "arguments": "{}"}
 
 
 PASSED: Json = {
@@ -219,13 +140,7 @@ REFUSED: list[tuple[Json, str]] = [
     ({"text": {"tone": "warm"}}, "text.tone"),
     ({"reasoning": {"summary": "concise"}}, "reasoning.summary"),
     ({"reasoning": {"context": "all_turns"}}, "reasoning.context"),
-    ({"tools": [LOOK, {"type": "web_search"}]}, "tools[1].type"),
-    ({"tools": [{"type": "namespace", "name": "crm", "tools": [LOOK, {"type": "shell"}]}]}, "tools[0].tools[1].type"),
-    ({"tools": [{**PATCH, "format": {"type": "picture"}}]}, "tools[0].format.type"),
-    ({"tools": [LOOK], "tool_choice": {"type": "web_search"}}, "tool_choice"),
-    ({"tools": [LOOK], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "image"}]}},
-     "tool_choice"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("given", "param"), REFUSED)
@@ -236,3 +151,24 @@ def test_what_cannot_be_expressed_is_refused_by_name(given: Json, param: str) ->
     error = refused.value
     assert (error.http_status, error.type, error.param) == (400, "invalid_request_error", param)
     assert "Chat Completions" in error.message
+
+
+NO_FUNCTIONS: list[tuple[Json, str, str]] = [
+    *[({"tools": [LOOK, {"type": kind, "name": "it"}]}, "tools[1].type", kind) for kind in
+      ("custom", "namespace", "tool_search", "shell", "local_shell", "apply_patch", "web_search", "acme_lookup")],
+    ({"tools": [LOOK], "tool_choice": {"type": "web_search"}}, "tool_choice", "web_search"),
+    ({"tools": [LOOK], "tool_choice": {"type": "custom", "name": "look"}}, "tool_choice", "custom"),
+    ({"tools": [LOOK], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "shell"}]}},
+     "tool_choice", "shell"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "param", "kind"), NO_FUNCTIONS)
+def test_tool_that_is_no_function_is_refused_with_the_chain_that_serves_it(given: Json, param: str, kind: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        asked(**given)
+
+    error = refused.value
+    assert (error.http_status, error.code, error.param) == (400, "unsupported_value", param)
+    assert f"'{kind}'" in error.message
+    assert error.message.endswith("A chain with 'tool_dispatch' serves tools that are no functions, and their calls.")

@@ -1,8 +1,8 @@
 """The free text of a custom tool, out of the arguments of the function that stands for it.
 
-The Chat Completions API as inference servers have it knows functions only, so a custom tool is declared as one with a
-single text parameter, and its input is read back from the arguments while they come. Arguments of another form are the
-input as they are: a model may have written what the tool wants without the JSON around it.
+To the model a custom tool is a function with a single text parameter, and its input is read back from the arguments
+while they come. Arguments of another form are the input as they are: a model may have written what the tool wants
+without the JSON around it.
 Source: RFC 8259, section 7.
 """
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attache_core.events.custom_input import CustomInput
+from attache_core.tools.client.custom_input import CustomInput
 
 
 def read(*pieces: str) -> str:
