@@ -35,13 +35,13 @@ def model_names(origins: Sequence[Origin], taken: Collection[str], labelled: Col
     names: list[str] = []
     for origin in origins:
         keeps = origin[1] in plain and origin not in labelled
-        name = origin[1] if keeps else _first_free(labelled_names(origin), used)
+        name = origin[1] if keeps else _first_free(_labelled_names(origin), used)
         used.add(name)
         names.append(name)
     return names
 
 
-def labelled_names(origin: Origin) -> Iterable[str]:
+def _labelled_names(origin: Origin) -> Iterable[str]:
     """The names with the owner's before them that a tool may get, the most readable first; at most 64 characters each.
 
     There is always one more, so that some name is free.
@@ -64,7 +64,7 @@ def former_name(origin: Origin, known: Collection[str], *, labelled: bool = Fals
     """A name for a tool of the past, which must not be mistaken for one of the `known`; if `labelled`, not its own."""
     if not labelled and is_valid_name(origin[1]) and origin[1] not in known:
         return origin[1]
-    return _first_free(labelled_names(origin), known)
+    return _first_free(_labelled_names(origin), known)
 
 
 def _first_free(candidates: Iterable[str], used: Collection[str]) -> str:
