@@ -50,6 +50,8 @@ def _cited(text: str, known: Mapping[str, Source]) -> Iterator[Json]:
 
 def _trimmed(url: str) -> str:
     """A bare URL without the punctuation that follows it; a bracket stays where it was opened in the URL."""
-    while url and url[-1] in _AFTER_URL and not (url[-1] == ")" and url.count("(") >= url.count(")")):
-        url = url[:-1]
-    return url
+    end, unopened = len(url), url.count(")") - url.count("(")
+    while end and url[end - 1] in _AFTER_URL and not (url[end - 1] == ")" and unopened <= 0):
+        unopened -= url[end - 1] == ")"
+        end -= 1
+    return url[:end]

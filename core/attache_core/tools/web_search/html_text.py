@@ -38,6 +38,9 @@ _ANGLE = re.compile(
 )
 """A comment, a declaration, a tag, or a bracket that begins none of them."""
 
+_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9:_-]{0,40})")
+_ATTRIBUTE = re.compile(r"""([^\s=>"'/]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>]*+))?+""")
+
 
 class _EnoughError(Exception):
     """As much was read as is wanted."""
@@ -60,11 +63,35 @@ def text_of_html(markup: str, base_url: str, max_chars: int) -> tuple[str, str]:
 
 
 def _well_formed(angle: re.Match[str]) -> str:
-    """What html.parser is to see: it searches the rest of the page for the end of each thing that has none."""
+    """What html.parser is to see of it: a tag with the one attribute that is read.
+
+    It searches the rest of the page for the end of each thing that has none, and the rest of a tag for the end of each
+    attribute.
+    """
     found = angle[0]
     if found == "<":
         return "&lt;"
-    return "" if found[1] in "!?" or len(found) > _MAX_TAG_CHARS else found
+    tag = _TAG.match(found)
+    if tag is None or len(found) > _MAX_TAG_CHARS:
+        return ""
+    link = _href(found[tag.end() :]) if tag[1] in ("a", "A") else None
+    end = "/>" if _is_empty(found) else ">"
+    return f"<{tag[1]}{end}" if link is None else f'<{tag[1]} href="{link}"{end}'
+
+
+def _is_empty(tag: str) -> bool:
+    """Whether it is its own end; the slash may also be the last of a value without quotes."""
+    return tag.endswith("/>") and tag[1] != "/" and ("=" not in tag or tag[-3] in "\"' \t\r\n\f")
+
+
+def _href(attributes: str) -> str | None:
+    """The first `href` among a tag's attributes, as it may stand in double quotes."""
+    for attribute in _ATTRIBUTE.finditer(attributes):
+        if attribute[1].lower() == "href":
+            value = attribute[2] or ""
+            quoted = value[:1] in ("'", '"') and value[:1] == value[-1:]
+            return (value[1:-1] if quoted else value).replace('"', "&quot;")
+    return None
 
 
 class _Reader(HTMLParser):
@@ -145,8 +172,8 @@ class _Reader(HTMLParser):
             raise _EnoughError
 
     def _begin_link(self, href: str | None) -> None:
-        url = _absolute(self._base_url, href)
-        if url is not None and self._links_left:
+        url = _absolute(self._base_url, href) if self._links_left else None
+        if url is not None:
             self._links_left -= 1
             self._link = (url, len(self._pieces))
 

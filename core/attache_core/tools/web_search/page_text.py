@@ -65,7 +65,7 @@ def page_text(body: bytes, content_type: str, url: str, max_chars: int) -> PageT
 
 def _parsed(content_type: str) -> tuple[str, str | None]:
     message = Message()
-    message["content-type"] = " ".join(content_type.split())
+    message["content-type"] = " ".join(content_type.encode("ascii", "replace").decode().split())
     charset = message.get_param("charset")
     return message.get_content_type() if content_type.strip() else "", charset if isinstance(charset, str) else None
 

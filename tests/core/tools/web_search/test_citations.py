@@ -159,3 +159,9 @@ def test_client_sees_annotations_before_the_end_of_their_text() -> None:
     ]
     assert shown[3].data["annotation"] == ANNOTATION
     assert shown[-1].data["item"]["content"][0]["annotations"] == [ANNOTATION]
+
+
+def test_brackets_after_a_url_are_left_out_however_many_there_are() -> None:
+    """Counting them anew for each one would take seconds for a long text."""
+    (entry, *others) = citations("https://h.test/tea" + ")" * 1500 + (" https://" + ")" * 2000) * 100, [TEA])
+    assert (entry["end_index"], others) == (len("https://h.test/tea"), [])

@@ -37,6 +37,9 @@ def text(html: str) -> str:
         ("<p title=it's>open quote", "open quote"),
         ("x\x00\x08y\ud83d", "xy"),
         ("<svg><text>no</text></svg>yes", "yes"),
+        ("<svg width='1'/>yes<br/>no<script src=x></script>", "yes\nno"),
+        ("<a title=' href=/no ' HREF = '/x?a=1&amp;b=\"2\"' id=i>x</a>", '[x](https://h.test/x?a=1&b="2")'),
+        ("<a data-href=/no href=/x/>x</a>", "[x](https://h.test/x/)"),
         ("", ""),
     ],
 )
@@ -100,6 +103,11 @@ def test_hostile_page_is_read_within_its_bounds(piece: str) -> None:
     text_of_html(piece * (100_000 // len(piece)), BASE, 100_000)
 
 
+def test_tags_of_many_attributes_are_read_in_time() -> None:
+    """With each attribute searched for its end, a page of the largest size would take the better part of a minute."""
+    assert text_of_html(("<a " + "a\n" * 4000 + '=">"') * 120, BASE, 2**20) == ("", '"' * 120)
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "expected"),
     [
@@ -114,6 +122,7 @@ def test_hostile_page_is_read_within_its_bounds(piece: str) -> None:
         (b"\xef\xbb\xbfx", "text/plain; charset=latin-1", "x"),
         (b"a\xffb", "text/plain", "a\ufffdb"),
         (b"x", "text/plain; charset=rot13", "x"),
+        (b"x", "text/plain; charset=\u00e9\udcff", "x"),
         (b"x", "text/plain; charset=punycode", "x"),
         (b"x", "text/plain; charset=no\x00such", "x"),
         (b'{"a": 1}', "application/ld+json", '{"a": 1}'),
@@ -142,6 +151,14 @@ class TestFind:
 
     def test_pattern_is_no_regular_expression_and_has_any_white_space(self) -> None:
         assert find_in_text("a.b\nc axb c", "A.B  c", context_chars=0, max_matches=9).excerpts == ("a.b c\u2026",)
+
+    def test_case_is_ignored_and_every_character_keeps_its_place(self) -> None:
+        found = find_in_text("\u0130 \u0130 \u039f\u03a3 x", "\u03bf\u03c3", context_chars=1, max_matches=9)
+        assert found == Found(("\u2026\u039f\u03a3\u2026",), 1)
+
+    def test_pattern_that_nearly_matches_everywhere_is_looked_for_in_time(self) -> None:
+        """Comparing it anew at each place would take seconds, in which no other turn goes on."""
+        assert find_in_text("a " * 500_000, "a " * 199 + "b", context_chars=1, max_matches=9) == Found((), 0)
 
     @pytest.mark.parametrize("pattern", ["z", " ", ""])
     def test_what_is_not_there_is_not_found(self, pattern: str) -> None:

@@ -62,7 +62,7 @@ async def test_places_of_a_pattern_are_shown_with_what_is_around_them(server: Se
     result = await run(sought(f"{server.url}/a", "green tea"), match_context_chars=12)
     assert result.output == (
         f"{HEAD}T\n{server.url}/a\n\n2 found for 'green tea'.\n\n"
-        "…d word word Green tea is hot. wor…\n\n…word word green TEA again"
+        "…d word word Green tea is hot. wor…\n\n…d word word green TEA again"
     )
     assert result.sources == (Source(f"{server.url}/a", "T"),)
 
