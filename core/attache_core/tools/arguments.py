@@ -18,6 +18,9 @@ from attache_core.json_codec import Json
 MAX_DEPTH = 32
 """How deep a value is looked at."""
 
+MAX_NESTING = 256
+"""Arrays and objects within one another; JSON that is nested much deeper can be read, but not written again."""
+
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _INDIRECT = frozenset({"$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "not", "patternProperties"})
 """Words that say more than is looked at; beside them `additionalProperties` has another meaning."""
@@ -37,6 +40,14 @@ def parse_arguments(text: str, schema: object = None) -> Json:
     return arguments
 
 
+def decode_arguments(text: str) -> object:
+    """The JSON value that the model wrote, whatever it is. Raises ValueError when there is none that could go on."""
+    value: object = json_codec.decode_exactly(text)
+    if text.count("[") + text.count("{") > MAX_NESTING and _is_nested_deeper(value, MAX_NESTING):
+        raise ValueError("nested too deeply")
+    return value
+
+
 def faults(value: object, schema: object, at: str = "", depth: int = MAX_DEPTH) -> Iterator[str]:
     """What in `value` is certainly not of the schema, the outermost first."""
     if not isinstance(schema, dict) or "$ref" in schema or "$dynamicRef" in schema or depth == 0:
@@ -44,7 +55,7 @@ def faults(value: object, schema: object, at: str = "", depth: int = MAX_DEPTH) 
     place = at or "the object"
     types = schema.get("type")
     wanted = [types] if isinstance(types, str) else types
-    if isinstance(wanted, list) and not any(_is_of_type(value, name) for name in wanted):
+    if isinstance(wanted, list) and wanted and not any(_is_of_type(value, name) for name in wanted):
         yield f"{place} must be of type {' or '.join(map(str, wanted))}"
         return
     options = schema.get("enum")
@@ -92,9 +103,17 @@ def _is_of_type(value: object, name: object) -> bool:
         case "number":
             return is_number
         case "integer":
-            return is_number and float(str(value)).is_integer()
+            return is_number and (isinstance(value, int) or float(str(value)).is_integer())
         case _:
             return True
+
+
+def _is_nested_deeper(value: object, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        inside = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
+        level = [each for values in inside for each in values]
+    return any(isinstance(each, (dict, list)) for each in level)
 
 
 def _are_plain(options: list[object]) -> bool:
@@ -106,7 +125,7 @@ def _object(text: str) -> Json:
     if not text.strip():
         return {}
     try:
-        arguments = json_codec.decode_exactly(text)
+        arguments = decode_arguments(text)
     except ValueError as error:
         raise ValueError("The arguments are not valid JSON.") from error
     if not isinstance(arguments, dict):

@@ -13,6 +13,7 @@ from hashlib import sha256
 
 from attache_core import json_codec
 from attache_core.events.item_assembly import ByteBudget
+from attache_core.tools.arguments import decode_arguments
 from attache_core.tools.call_errors import INTERNAL_ERROR, protocol_error
 from attache_core.tools.gateway_tool import CallResult
 
@@ -64,7 +65,7 @@ class CallBudget:
 def _fingerprint(name: str, arguments: str) -> str:
     """The same for two calls that differ in nothing but white space and the order of fields."""
     with suppress(ValueError):
-        arguments = json.dumps(json_codec.decode(arguments or "{}"), sort_keys=True)
+        arguments = json.dumps(decode_arguments(arguments or "{}"), sort_keys=True)
     return sha256(f"{name} {arguments}".encode(errors="surrogatepass")).hexdigest()
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attache_core.json_codec import Json, encode
-from attache_core.tools.arguments import faults, parse_arguments
+from attache_core.tools.arguments import MAX_NESTING, faults, parse_arguments
 
 
 def of(**properties: Json) -> Json:
@@ -115,3 +115,25 @@ def test_what_a_full_validator_accepts_is_accepted(value: Any, schema: Json) -> 
 
 def test_arguments_go_on_as_they_were_written() -> None:
     assert encode(parse_arguments('{"b": 1, "a": {"c": []}}', of(a={}))) == b'{"b":1,"a":{"c":[]}}'
+
+
+@pytest.mark.parametrize("digits", [20, 400])
+def test_integer_of_any_size_is_an_integer(digits: int) -> None:
+    assert parse_arguments(f'{{"a": {10**digits}}}', of(a={"type": "integer"})) == {"a": 10**digits}
+
+
+def test_schema_that_names_no_type_refuses_nothing() -> None:
+    assert parse_arguments('{"a": 1}', of(a={"type": []})) == {"a": 1}
+
+
+@pytest.mark.parametrize("depth", [MAX_NESTING + 1, 1020])
+def test_arguments_that_could_not_be_written_again_are_refused(depth: int) -> None:
+    """Also where they hold a pair of surrogates, for which they are written to be looked at."""
+    nested = "[" * depth + "]" * depth
+    for text in (f'{{"a": {nested}}}', f'{{"b": "\\ud83d\\ude00", "a": {nested}}}'):
+        with pytest.raises(ValueError, match="not valid JSON"):
+            parse_arguments(text)
+
+
+def test_brackets_in_a_text_are_no_nesting() -> None:
+    assert parse_arguments('{"a": "' + "[{" * 1000 + '"}') == {"a": "[{" * 1000}

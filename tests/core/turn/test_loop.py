@@ -322,6 +322,27 @@ async def test_bound_on_the_same_call_is_a_setting_and_holds_within_a_round(ask:
     assert (ended, len(server.calls)) == (["completed", "failed", "failed"], 1)
 
 
+async def test_arguments_nested_too_deeply_are_an_error_to_the_model_and_the_turn_goes_on(
+    ask: Ask, server: RunningMcpServer
+) -> None:
+    deep = '{"text": ' + "[" * 1000 + "]" * 1000 + "}"
+    model = Model([call("echo", deep)], [message("Ok.")])
+
+    response = await ask(model)
+
+    assert (response["status"], server.calls) == ("completed", [])
+    assert "not valid JSON" in model.asked[1]["input"][-1]["output"]
+
+
+async def test_calls_that_differ_in_the_last_digit_of_a_large_integer_are_not_the_same(ask: Ask) -> None:
+    many = [[call("echo", f'{{"text": "a", "id": {10**25 + number}}}')] for number in range(3)]
+
+    response = await ask(Model(*many, [message("Ok.")]), LoopLimits(max_identical_calls=1))
+
+    told = [str(item["error"]) for item in response["output"] if item["type"] == "mcp_call"]
+    assert [text for text in told if "was made" in text] == []
+
+
 @pytest.mark.parametrize("arguments", ["{}", '{"text": 1}', ""])
 async def test_arguments_that_are_not_of_the_schema_reach_no_tool_and_count(
     ask: Ask, server: RunningMcpServer, arguments: str

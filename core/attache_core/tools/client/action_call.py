@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from attache_core import json_codec
 from attache_core.events.model_events import ItemAdded, ItemDone, ItemEvent, ModelEvent
 from attache_core.json_codec import Json
+from attache_core.tools.arguments import decode_arguments
 
 
 class ActionCall(ABC):
@@ -64,7 +64,6 @@ def text(value: object) -> str | None:
 
 def _json(text: str) -> object:
     try:
-        value: object = json_codec.decode_exactly(text)
+        return decode_arguments(text)
     except ValueError:
         return None
-    return value
