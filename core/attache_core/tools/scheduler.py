@@ -86,11 +86,22 @@ async def _call(tool: GatewayTool, arguments: Json, timeout_s: float) -> CallRes
         if limit.expired():
             return _failed(REQUEST_TIMEOUT, f"The tool did not answer within {timeout_s:g} s.")
         return _failed(REQUEST_TIMEOUT, "The tool did not answer in time.")
+    except asyncio.CancelledError:
+        if _is_cancelled():
+            raise
+        _log.error("A tool was cancelled by itself instead of returning a result.")
+        return _failed(INTERNAL_ERROR, "The gateway failed to run the tool.")
     except Exception as error:  # noqa: BLE001 - the edge to code of tools: a bug in one must not end its siblings
         # The text of an unforeseen exception may hold a credential; its type and place suffice to find the bug.
         place = "".join(traceback.format_tb(error.__traceback__))
         _log.error("A tool raised %s instead of returning a result.\n%s", type(error).__name__, place)
         return _failed(INTERNAL_ERROR, "The gateway failed to run the tool.")
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; what a tool awaits may be cancelled without that."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _failed(code: int, message: str) -> CallResult:

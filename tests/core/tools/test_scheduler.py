@@ -270,3 +270,15 @@ async def test_tools_that_exclude_one_another_run_one_at_a_time_and_the_others_m
 
     assert alone.most == 1
     assert others.most == 3
+
+
+async def test_tool_whose_own_work_was_cancelled_fails_alone() -> None:
+    async def awaits_what_is_cancelled(_: Json) -> CallResult:
+        work = asyncio.get_running_loop().create_future()
+        work.cancel()
+        await work
+        raise AssertionError("unreachable")
+
+    results = await run(GatewayCall(FakeTool(awaits_what_is_cancelled), ""), GatewayCall(FakeTool(says), ""))
+    failed = CallResult(None, protocol_error(-32603, "The gateway failed to run the tool."))
+    assert results == [failed, CallResult("said {}")]
