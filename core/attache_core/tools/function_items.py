@@ -23,7 +23,8 @@ class ToldAs:
 
     Attributes:
         tool: the type, and the name, of the tool that was called.
-        asked: the fields that are told as the call's arguments; none for an item that is an output only.
+        asked: the fields that are told as the call's arguments; none for an item that is an output only. Where it is
+            `arguments` alone, and that a text, it is what the model wrote.
         answered: the fields that are told as the call's output; none for an item that is a call only.
     """
 
@@ -95,8 +96,10 @@ def untellable(kind: str) -> ClientError:
 
 
 def _arguments(item: Json, names: Sequence[str]) -> str:
-    """JSON text of the one field that is an object, or of an object of the fields."""
+    """What the model wrote, where that was kept; else JSON text of the one object, or of an object of the fields."""
     fields = _fields(item, names)
+    if tuple(names) == ("arguments",) and isinstance(fields.get("arguments"), str):
+        return str(fields["arguments"]) or "{}"
     values = list(fields.values())
     return encode(values[0] if len(values) == 1 and isinstance(values[0], dict) else fields).decode()
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from attache_core.errors import ClientError
+from attache_core.errors import AttacheError, ClientError
 from attache_core.json_codec import Json
 from attache_core.tools.gateway_tool import GatewayTool
 from attache_core.tools.names import Origin, former_name, model_names
@@ -49,6 +49,10 @@ class ToolRegistry:
             return known
         return former_name((owner or tool_type, name), self.tools, labelled=naming is Naming.LABELLED)
 
+    def has(self, tool_type: str, owner: str | None, name: str) -> bool:
+        """Whether it is a tool of this request."""
+        return (tool_type, owner, name) in self._names
+
     @cached_property
     def _names(self) -> dict[tuple[str, str | None, str], str]:
         return {(tool.type, tool.owner, tool.name): name for name, tool in self.tools.items()}
@@ -64,8 +68,8 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes) -> ToolRegistr
     """
     types.check(tools)
     async with task_scope() as tasks:
-        asked = [tasks.start(types.of(tool).offer(tool)) for tool in tools]
-        offers = [await offer for offer in asked]
+        asked = [tasks.start(_offer(types, tool)) for tool in tools]
+        offers = [_accepted(await offer) for offer in asked]
     registry = _registry(offers, types)
     if len(registry.function_tools) > types.max_tools:
         message = (
@@ -74,6 +78,20 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes) -> ToolRegistr
         )
         raise ClientError(message, param="tools", code="too_many_tools")
     return registry
+
+
+async def _offer(types: ToolTypes, tool: Json) -> Offer | AttacheError:
+    """A task that fails would hide its error in a group of errors, and that of which declaration would be chance."""
+    try:
+        return await types.of(tool).offer(tool)
+    except AttacheError as error:
+        return error
+
+
+def _accepted(offer: Offer | AttacheError) -> Offer:
+    if isinstance(offer, AttacheError):
+        raise offer
+    return offer
 
 
 def _registry(offers: Sequence[Offer], types: ToolTypes) -> ToolRegistry:

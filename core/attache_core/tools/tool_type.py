@@ -111,6 +111,10 @@ class ModelNames(Protocol):
         """
         ...
 
+    def has(self, tool_type: str, owner: str | None, name: str) -> bool:
+        """Whether it is a tool of this request."""
+        ...
+
 
 Teller = Callable[[Json, int, ModelNames], list[Json]]
 """Says an item as function calls and outputs; it gets the item, its place in the input, and the names."""

@@ -60,7 +60,8 @@ async def test_part_is_looked_up_within_the_turn(part: str, status: str, found: 
     assert (looked_up["type"], looked_up["status"], looked_up["found"]) == ("acme_lookup_call", status, found)
     assert end.data["response"]["tools"] == [BOLTS]
     assert model.asked[0]["tool_choice"] == {"type": "function", "name": "acme_lookup"}
-    assert [item.get("output") for item in model.asked[1]["input"]] == [None, None, found]
+    _, made, answered = model.asked[1]["input"]
+    assert (made["arguments"], answered["output"]) == (f'{{"part": "{part}"}}', found)
 
 
 def test_declaration_and_items_are_what_a_request_may_say() -> None:

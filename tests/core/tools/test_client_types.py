@@ -283,3 +283,15 @@ async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) ->
 
     assert [tool["name"] for tool in registry.function_tools] == ["tool_search", "files__echo"]
     assert [tool["name"] for tool in loaded.function_tools] == ["tool_search", "files__add", "files__echo"]
+
+
+async def test_members_of_a_namespace_that_were_found_one_after_the_other_can_all_be_called(mcp: McpServers) -> None:
+    histories = [found({**NAMESPACE, "tools": [FUNCTION]}), found({**NAMESPACE, "tools": [CUSTOM]})]
+    registry = await registry_of(mcp, *with_loaded_tools([SEARCH], histories))
+
+    assert [tool["name"] for tool in registry.function_tools] == ["tool_search", "files__add", "files__echo"]
+
+
+async def test_search_with_arguments_too_deep_to_be_written_has_none(mcp: McpServers) -> None:
+    deep = '{"query": ' + "[" * 1000 + "]" * 1000 + "}"
+    assert spoken(await registry_of(mcp, SEARCH), "tool_search", deep)[-1].item["arguments"] == {}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
+from typing import ClassVar
 
 import pytest
 
-from attache_core.errors import ConfigError
+from attache_core.errors import ClientError, ConfigError
 from attache_core.json_codec import Json
 from attache_core.tools.client.function import FunctionType
 from attache_core.tools.installed import ENTRY_POINT_GROUP, installed_extensions, load_tool_types
+from attache_core.tools.registry import build_registry
 from attache_core.tools.tool_type import Offer, ToolType
+from attache_core.tools.tool_types import ToolTypes
 from attache_core.types.request import validate_create
 from attache_core.types.shape import Shape
 from attache_core.types.tools import runnable
@@ -63,3 +66,16 @@ def test_installed_type_that_openai_hosts_runs_here() -> None:
 
     validate_create(body, extensions=extensions)
     assert runnable(tools, extensions) == (tools[:1], ["code_interpreter"])
+
+
+class Refusing(ToolType):
+    shapes: ClassVar = {"refusing": Shape}
+
+    async def offer(self, declaration: Json) -> Offer:
+        raise ClientError(f"There is no {declaration['about']}.", param="tools")
+
+
+async def test_declaration_that_a_type_refuses_while_it_is_read_answers_400() -> None:
+    refused = [{"type": "refusing", "about": name} for name in ("tea", "milk")]
+    with pytest.raises(ClientError, match=r"^There is no tea\.$"):
+        await build_registry(refused, ToolTypes([Refusing()]))

@@ -16,6 +16,7 @@ from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.outbound.fetch import Exchanges
+from attache_core.tools.web_search.declaration import DECLARATIONS
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.tools.web_search.tool_type import WebSearchType
 from attache_core.tools.web_search.web_search import WebSearch
@@ -204,3 +205,15 @@ async def test_clients_own_function_of_that_name_stays_the_clients(ask: Ask, ser
     (call,) = output(await ask(model, tools=[{"type": "web_search"}, own]))
     assert (call["type"], call["name"], server.requests) == ("function_call", "web_search", [])
     assert len({tool["name"] for tool in model.asked[0]["tools"]}) == 2
+
+
+@pytest.mark.parametrize("declared", DECLARATIONS)
+async def test_search_is_told_under_its_name_beside_a_function_of_the_same_name(ask: Ask, declared: str) -> None:
+    tools = [{"type": "function", "name": "web_search"}, {"type": declared}]
+    name = f"{declared}__web_search"
+    model = Model([{**called({"type": "search", "queries": ["tea"]}), "name": name}], [message("Ok.")])
+
+    await ask(model, tools=tools)
+
+    assert [tool["name"] for tool in model.asked[0]["tools"]] == ["web_search", name]
+    assert [item["name"] for item in model.asked[1]["input"] if item["type"] == "function_call"] == [name]

@@ -84,14 +84,12 @@ def with_loaded_tools(declared: Sequence[Json], history: Iterable[Json]) -> list
     """The tools of a turn: those declared, and those that the searches of the conversation have found.
 
     What was found is no longer deferred. A declared tool keeps its place; the others follow in the order in which they
-    were found, the last finding of each.
+    were found, the last finding of each; a namespace has the members of all its findings.
     """
-    found = {
-        _key(tool): _loaded(tool)
-        for item in history
-        if item.get("type") == "tool_search_output"
-        for tool in item.get("tools") or ()
-    }
+    found: dict[tuple[object, object], Json] = {}
+    for item in history:
+        for tool in (item.get("tools") or ()) if item.get("type") == "tool_search_output" else ():
+            found[_key(tool)] = _joined(found.get(_key(tool)), _loaded(tool))
     searches = any(tool.get("type") == "tool_search" for tool in declared)
     tools = [_loaded(tool) if not searches or _key(tool) in found else tool for tool in declared]
     known = {_key(tool) for tool in declared}
@@ -100,6 +98,13 @@ def with_loaded_tools(declared: Sequence[Json], history: Iterable[Json]) -> list
 
 def _key(tool: Json) -> tuple[object, object]:
     return tool.get("type"), tool.get("name")
+
+
+def _joined(before: Json | None, found: Json) -> Json:
+    if before is None or found.get("type") != "namespace":
+        return found
+    members = {_key(member): member for member in (*before["tools"], *found["tools"])}
+    return {**found, "tools": list(members.values())}
 
 
 def _loaded(tool: Json) -> Json:

@@ -52,8 +52,8 @@ def tell_call(item: Json, position: int, names: ModelNames) -> list[Json]:
     """The function call and the output that the model made and was told."""
     given = item.get("id")
     call_id = digest("call", f"position {position}" if given is None else f"id {given}")
-    known = [names.name_of(declared, None, NAME) for declared in DECLARATIONS]
-    return told_call(item, call_id, NAME if NAME in known else known[0])
+    declared = next((each for each in DECLARATIONS if names.has(each, None, NAME)), DECLARATIONS[0])
+    return told_call(item, call_id, names.name_of(declared, None, NAME))
 
 
 class WebSearchType(ToolType):
