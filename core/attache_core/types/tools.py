@@ -33,7 +33,7 @@ HOSTED_TOOLS = frozenset(
 )
 """The API's tool types that are built into it, and that nothing here runs; some also come with a date appended."""
 
-_DATE = re.compile(r"_\d{4}_\d{2}_\d{2}$")
+_DATE = re.compile(r"_[0-9]{4}_[0-9]{2}_[0-9]{2}\Z")
 
 
 class FunctionTool(Shape):

@@ -12,7 +12,7 @@ from openai.types.responses import ToolParam
 from attache_core.errors import ClientError, error_object
 from attache_core.json_codec import Json
 from attache_core.types.request import validate_create
-from attache_core.types.tools import HOSTED_TOOLS, SHAPES, called_names, public_tools, runnable
+from attache_core.types.tools import HOSTED_TOOLS, SHAPES, called_names, is_hosted, public_tools, runnable
 
 Answer = Callable[..., dict[str, Any] | None]
 
@@ -331,6 +331,14 @@ def test_tool_types_are_those_of_the_api_and_no_others() -> None:
     theirs = {name for member in get_args(ToolParam) for name in get_args(get_type_hints(member)["type"])}
     undated = {re.sub(r"_\d{4}_\d{2}_\d{2}$", "", name) for name in theirs}
     assert undated == {*SHAPES, *HOSTED_TOOLS}
+
+
+@pytest.mark.parametrize(
+    "kind", ["web_search_\u0662\u0660\u0662\u0665_\u0660\u0668_\u0662\u0666", "web_search_2025_08_26\n"]
+)
+def test_type_with_what_only_looks_like_a_date_is_no_hosted_one(kind: str) -> None:
+    """The types of hosted tools go into a response header, which such a one would break."""
+    assert not is_hosted({"type": kind})
 
 
 def test_runnable_of_tools_leaves_out_what_is_hosted_and_names_it_once() -> None:

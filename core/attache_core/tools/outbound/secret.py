@@ -79,6 +79,8 @@ def _read(value: object) -> ApiKey:
         return value
     if not isinstance(value, str) or not value:
         raise ValueError("a key is a text that is not empty.")
+    if not (value.isascii() and value.isprintable()) or value != value.strip():
+        raise ValueError("a key is printable ASCII without white space around it, as it goes into an HTTP header.")
     return ApiKey(value)
 
 

@@ -69,6 +69,15 @@ def test_key_that_is_no_text_is_refused(wrong: object) -> None:
         Settings.model_validate(wrong)
 
 
+@pytest.mark.parametrize("key", [f"{CANARY}\n", f" {CANARY}", f"{CANARY}\r\nx-a: b", f"{CANARY}\u00e9"])
+def test_key_that_no_header_can_hold_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate({"api_key": key})
+    [error] = refused.value.errors(include_input=False)
+    assert CANARY not in str(error)
+    assert "printable ASCII" in error["msg"]
+
+
 def test_echoed_secrets_and_their_parts_are_taken_out_of_a_text() -> None:
     given = Credentials({"Cookie": "session=abcdef; a=xy"}, "tok-123")
     text = "Bearer tok-123 was sent with session=abcdef; a=xy and abcdef, xy."
