@@ -13,6 +13,7 @@ from functools import cached_property
 
 from attache_core.errors import AttacheError, ClientError
 from attache_core.json_codec import Json
+from attache_core.tools.bugs import bugs_without_text
 from attache_core.tools.gateway_tool import GatewayTool
 from attache_core.tools.names import Origin, former_name, model_names
 from attache_core.tools.task_scope import task_scope
@@ -83,7 +84,8 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes) -> ToolRegistr
 async def _offer(types: ToolTypes, tool: Json) -> Offer | AttacheError:
     """A task that fails would hide its error in a group of errors, and that of which declaration would be chance."""
     try:
-        return await types.of(tool).offer(tool)
+        with bugs_without_text():
+            return await types.of(tool).offer(tool)
     except AttacheError as error:
         return error
 

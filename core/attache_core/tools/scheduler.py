@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from attache_core.json_codec import Json
 from attache_core.tools.arguments import parse_arguments
+from attache_core.tools.bugs import log_bug
 from attache_core.tools.call_errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT, protocol_error
 from attache_core.tools.call_slots import CallSlots
 from attache_core.tools.gateway_tool import CallResult, GatewayTool
@@ -92,9 +92,7 @@ async def _call(tool: GatewayTool, arguments: Json, timeout_s: float) -> CallRes
         _log.error("A tool was cancelled by itself instead of returning a result.")
         return _failed(INTERNAL_ERROR, "The gateway failed to run the tool.")
     except Exception as error:  # noqa: BLE001 - the edge to code of tools: a bug in one must not end its siblings
-        # The text of an unforeseen exception may hold a credential; its type and place suffice to find the bug.
-        place = "".join(traceback.format_tb(error.__traceback__))
-        _log.error("A tool raised %s instead of returning a result.\n%s", type(error).__name__, place)
+        log_bug(error)
         return _failed(INTERNAL_ERROR, "The gateway failed to run the tool.")
 
 

@@ -22,6 +22,7 @@ from attache_core.events.event import Event
 from attache_core.events.item_assembly import ByteBudget
 from attache_core.events.model_events import Finished, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
+from attache_core.tools.bugs import bugs_without_text
 from attache_core.tools.choice import fulfilled, model_tool_choice
 from attache_core.tools.client.tool_search import with_loaded_tools
 from attache_core.tools.history import model_input
@@ -189,9 +190,13 @@ async def _release_held(
             if isinstance(held, HeldItem):
                 yield client.show(held.events())
             elif runs:
-                yield client.show(held.tool.begun(held.made))
+                with bugs_without_text():
+                    begun = held.tool.begun(held.made)
+                yield client.show(begun)
                 result = budget.charge(await next(pending))
-                yield client.show(held.tool.ended(held.made, result))
+                with bugs_without_text():
+                    ended = held.tool.ended(held.made, result)
+                yield client.show(ended)
 
 
 def _gateway_call(held: HeldCall, budget: CallBudget) -> GatewayCall:

@@ -103,7 +103,7 @@ def _key(tool: Json) -> tuple[object, object]:
 def _joined(before: Json | None, found: Json) -> Json:
     if before is None or found.get("type") != "namespace":
         return found
-    members = {_key(member): member for member in (*before["tools"], *found["tools"])}
+    members = {_key(member): member for member in (*(before.get("tools") or ()), *(found.get("tools") or ()))}
     return {**found, "tools": list(members.values())}
 
 
