@@ -319,7 +319,7 @@ def check_item(value: Any, extensions: Extensions = NO_EXTENSIONS) -> Any:  # no
         kind = "item_reference" if is_reference(value) else "message"
     if kind == "message":
         return _check_message(value)
-    if kind in extensions.items:
+    if isinstance(kind, str) and kind in extensions.items:
         return Item.model_validate(value)
     if not isinstance(kind, str) or kind not in (*ITEM_TYPES, *_UNSUPPORTED):
         raise wrong_value(kind, ITEM_TYPES)

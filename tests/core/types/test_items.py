@@ -50,6 +50,8 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
     (None, wrong_type("input[1]", "an input item", "null")),
     ({"type": "telepathy"}, wrong_value("input[1]", "telepathy", EVERY_ITEM_TYPE)),
     ({"type": 7}, wrong_value("input[1]", "", EVERY_ITEM_TYPE)),
+    ({"type": []}, wrong_value("input[1]", "", EVERY_ITEM_TYPE)),
+    ({"type": {"a": 1}}, wrong_value("input[1]", "", EVERY_ITEM_TYPE)),
     ({}, wrong_value("input[1]", "", ROLES)),
     ({"content": "Hi"}, wrong_value("input[1]", "", ROLES)),
     ({"role": "tool", "content": "Hi"}, wrong_value("input[1]", "tool", ROLES)),
