@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -44,6 +45,20 @@ def encode(value: object) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Whether a JSON value has more arrays and objects in one another than that. Looks at all of it."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [child for node in layer for child in _children(node)]
+    return any(isinstance(node, (dict, list)) for node in layer)
+
+
+def _children(node: object) -> Iterable[object]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
 
 
 def _decode_tolerantly(text: str) -> Any:  # noqa: ANN401 - this is where JSON is decoded

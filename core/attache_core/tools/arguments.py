@@ -18,8 +18,10 @@ from attache_core.json_codec import Json
 MAX_DEPTH = 32
 """How deep a value is looked at."""
 
-MAX_NESTING = 256
-"""Arrays and objects within one another; JSON that is nested much deeper can be read, but not written again."""
+MAX_NESTING = 128
+"""Arrays and objects within one another: well within what a request may hold, where clients send arguments back, and
+what every encoder can write again.
+"""
 
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _INDIRECT = frozenset({"$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "not", "patternProperties"})
@@ -43,7 +45,7 @@ def parse_arguments(text: str, schema: object = None) -> Json:
 def decode_arguments(text: str) -> object:
     """The JSON value that the model wrote, whatever it is. Raises ValueError when there is none that could go on."""
     value: object = json_codec.decode_exactly(text)
-    if text.count("[") + text.count("{") > MAX_NESTING and _is_nested_deeper(value, MAX_NESTING):
+    if text.count("[") + text.count("{") > MAX_NESTING and json_codec.is_deeper(value, MAX_NESTING):
         raise ValueError("nested too deeply")
     return value
 
@@ -106,14 +108,6 @@ def _is_of_type(value: object, name: object) -> bool:
             return is_number and (isinstance(value, int) or float(str(value)).is_integer())
         case _:
             return True
-
-
-def _is_nested_deeper(value: object, levels: int) -> bool:
-    level = [value]
-    for _ in range(levels):
-        inside = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
-        level = [each for values in inside for each in values]
-    return any(isinstance(each, (dict, list)) for each in level)
 
 
 def _are_plain(options: list[object]) -> bool:

@@ -9,8 +9,6 @@ model response".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attache_core import json_codec
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
@@ -40,7 +38,7 @@ def parse_create(body: bytes) -> Json:
         raise _not_parsed("it is not valid JSON") from error
     if not isinstance(value, dict):
         raise _not_parsed("it is JSON, but not an object")
-    if body.count(b"{") + body.count(b"[") > MAX_NESTING and _is_deeper(value, MAX_NESTING):
+    if body.count(b"{") + body.count(b"[") > MAX_NESTING and json_codec.is_deeper(value, MAX_NESTING):
         raise _not_parsed(f"it is nested deeper than {MAX_NESTING} levels")
     return value
 
@@ -90,19 +88,6 @@ def _check_history(body: Json) -> None:
 
 def _not_parsed(reason: str) -> ClientError:
     return ClientError(f"We could not parse the JSON body of your request: {reason}.")
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels):
-        layer = [child for node in layer for child in _children(node)]
-    return any(isinstance(node, (dict, list)) for node in layer)
-
-
-def _children(node: object) -> Iterable[object]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
 
 
 _MOVED = {
