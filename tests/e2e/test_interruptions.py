@@ -163,7 +163,7 @@ async def test_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(stage: 
     assert "out of paper" in stage.model.asked[1]["input"][2]["output"]
 
 
-async def test_killed_worker_fails_its_turn_and_the_next_one_succeeds(placement: str, tmp_path: Path) -> None:
+async def test_killed_worker_fails_its_turn_and_one_more_at_most(placement: str, tmp_path: Path) -> None:
     async with open_stage(placement, tmp_path, workers=2) as stage:
         stage.model.set(lambda asked: stalls_after(2, text("no")) if "stall" in str(asked.body) else text("Fine."))
         async with asyncio.TaskGroup() as tasks:
@@ -172,7 +172,10 @@ async def test_killed_worker_fails_its_turn_and_the_next_one_succeeds(placement:
             os.kill(await a_worker_of_the_turn(stage), signal.SIGKILL)
 
         assert broken.result() != "response.completed"
-        assert (await stage.ask(input="Hi")).text == "Fine."
+        # Envoy's threads learn of the death one after the other: a turn of the same moment may still be sent there.
+        next_two = [await stage.ask(input="Hi") for _ in range(2)]
+        assert [answer.status for answer in next_two] in ([200, 200], [503, 200])
+        assert next_two[1].text == "Fine."
 
 
 async def a_worker_of_the_turn(stage: Stage) -> int:

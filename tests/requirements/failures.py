@@ -244,7 +244,7 @@ REQUIREMENTS = (
         "A worker that is killed costs its own turns and no others; without workers nothing reaches the upstream.",
         within(
             _LEFT,
-            "test_killed_worker_fails_its_turn_and_the_next_one_succeeds",
+            "test_killed_worker_fails_its_turn_and_one_more_at_most",
             "test_without_processors_the_client_gets_5xx_and_the_upstream_sees_nothing",
         ),
     ),
