@@ -241,7 +241,7 @@ REQUIREMENTS = (
     Requirement(
         "left-worker",
         DESIGN,
-        "A worker that is killed costs its own turns and no others; without workers nothing reaches the upstream.",
+        "A killed worker costs its own turns and one more at most; without workers nothing reaches the upstream.",
         within(
             _LEFT,
             "test_killed_worker_fails_its_turn_and_one_more_at_most",
