@@ -47,7 +47,7 @@ def check_outcome(outcome: list[Event] | AttacheError, *, stream: bool, openai_t
         return
     assert [decode(encode(event.data)) for event in outcome] == [event.data for event in outcome]
     if stream:
-        check_stream(outcome, deltas_join=False, openai_types=openai_types)
+        check_stream(outcome, joins="anyhow", openai_types=openai_types)
     else:
         assert [event.type in TERMINAL_TYPES for event in outcome] == [True]
     failure = outcome[-1].data["response"]["error"]

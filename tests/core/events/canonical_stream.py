@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import get_args
+from typing import Literal, get_args
 
 from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel
@@ -33,6 +33,9 @@ _TEXT_ENDS = {
 }
 
 
+Joins = Literal["strictly", "unless contradicted", "anyhow"]
+"""How the deltas of a text are to join to the text of its end; see `check_stream`."""
+
 _OWNERS = {
     "output_text": "message",
     "refusal": "message",
@@ -42,11 +45,12 @@ _OWNERS = {
 """The type of item that a part stands in."""
 
 
-def check_stream(events: Sequence[Event], *, deltas_join: bool = True, openai_types: bool = True) -> None:
+def check_stream(events: Sequence[Event], *, joins: Joins = "strictly", openai_types: bool = True) -> None:
     """Fails unless `events` are one valid stream.
 
-    `deltas_join=False` is for a server that contradicts itself: its deltas were shown before its end was known. Where
-    the end only goes on from them, or says the same, they join to it all the same.
+    Deltas join to the text of their end, unless the server contradicts itself: they were shown before its end was
+    known. `"unless contradicted"` is for servers that do so at the end alone: where the end goes on from the deltas, or
+    says the same, they join to it. `"anyhow"` is for servers that contradict even that.
     `openai_types=False` leaves out the check against the `openai` package: for items that nobody sends.
     """
     types = [event.type for event in events]
@@ -56,7 +60,7 @@ def check_stream(events: Sequence[Event], *, deltas_join: bool = True, openai_ty
     assert [event.data["sequence_number"] for event in events] == list(range(len(events)))
     assert [event.data["type"] for event in events] == types
     assert len({event.data["response"]["id"] for event in events if "response" in event.data}) == 1
-    items = _Items(deltas_join)
+    items = _Items(joins)
     for event in events:
         check_obfuscation(event)
         if openai_types:
@@ -105,8 +109,8 @@ def _forgive(item: Json) -> None:
 class _Items:
     """Follows the items of one stream."""
 
-    def __init__(self, deltas_join: bool) -> None:
-        self._deltas_join = deltas_join
+    def __init__(self, joins: Joins) -> None:
+        self._joins = joins
         self._open: dict[int, str] = {}
         self._types: dict[int, str] = {}
         self._done: dict[int, Json] = {}
@@ -160,8 +164,10 @@ class _Items:
                 self._texts[text_place] = self._texts.get(text_place, "") + data["delta"]
             else:
                 said = self._texts.pop(text_place, "")
-                contradicted = not self._deltas_join and _contradicts(said, data[field])
-                assert data[field] == said or contradicted, "deltas join to the text of the end"
+                forgiven = self._joins == "anyhow" or (
+                    self._joins == "unless contradicted" and _contradicts(said, data[field])
+                )
+                assert data[field] == said or forgiven, "deltas join to the text of the end"
 
     def _check_texts(self, index: int, item: Json) -> None:
         if item["type"] != "mcp_call":  # events of its life are nobody's to make up when a stream breaks

@@ -53,7 +53,7 @@ def outcome(chunks: list[bytes]) -> object:
         events = sequenced(accumulated(read_stream(chunks)))
     except UpstreamError as error:
         return (error.http_status, error.code, error.message)
-    check_stream(events, deltas_join=False, openai_types=False)
+    check_stream(events, joins="anyhow", openai_types=False)
     return events
 
 

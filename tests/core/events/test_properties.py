@@ -70,7 +70,7 @@ def check(said: Any) -> None:
     except UpstreamError:
         return
     # Whether its types fit the `openai` package is up to the server where an item is passed on as it is.
-    check_stream(events, deltas_join=False, openai_types=False)
+    check_stream(events, joins="anyhow", openai_types=False)
 
 
 @settings(max_examples=150, deadline=None)
@@ -90,7 +90,7 @@ def test_any_intact_payloads_in_any_order_give_a_stream_that_openai_knows(payloa
         events = client_events(payloads)
     except UpstreamError:
         return
-    check_stream(events, deltas_join=False)
+    check_stream(events, joins="anyhow")
 
 
 @settings(max_examples=150, deadline=None)

@@ -29,7 +29,7 @@ def test_phase_and_namespace_are_kept() -> None:
 def test_done_arguments_win_over_deltas_that_contradict_them(name: DialectName) -> None:
     payloads = [CREATED, *call_stream("{}", '{"a":1}', done='{"a":1}'), completed()]
     events = client_events(payloads, dialect_for(name))
-    check_stream(events, deltas_join=False)
+    check_stream(events, joins="unless contradicted")
     assert events[-1].data["response"]["output"] == [{"id": "function_call_0", **call('{"a":1}')}]
 
 
