@@ -25,6 +25,7 @@ from attache_envoy.gateway import Gateway, parse_gateway
 from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.supervisor import RunningGateway, running_gateway
 from conformance.witness import WitnessTransport
+from core.events.canonical_stream import check_stream
 
 WAIT_S = 5.0
 Script = Sequence[Reply] | Callable[[ReceivedRequest], Reply]
@@ -169,6 +170,14 @@ def decode_events(data: bytes) -> list[Json]:
     events = [decode_exactly(frame.data) for frame in frames]
     assert [frame.event for frame in frames] == [event["type"] for event in events]
     return events
+
+
+def check(answer: Answered) -> Answered:
+    """The same answer, which is a success; a stream of it is valid."""
+    assert answer.status == 200, answer.body
+    if answer.events:
+        check_stream(answer.decoded)
+    return answer
 
 
 @asynccontextmanager

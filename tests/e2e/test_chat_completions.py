@@ -29,7 +29,7 @@ from attache_core.testing.model_script import (
     with_usage,
 )
 from core.events.canonical_stream import check_stream
-from e2e.stage import Answered, Stage, decode_events, open_stage
+from e2e.stage import Stage, check, decode_events, open_stage
 from e2e.test_client_tools import CASES
 
 EXPLICIT_CHAIN = """
@@ -104,13 +104,6 @@ def without_tool_dispatch(loopless_stage: Stage) -> Stage:
 def chat(chat_stage: Stage) -> Stage:
     chat_stage.model.play()
     return chat_stage
-
-
-def check(answer: Answered) -> Answered:
-    assert answer.status == 200, answer.body
-    if answer.events:
-        check_stream(answer.decoded)
-    return answer
 
 
 def spoken(messages: list[Json]) -> list[tuple[str, object]]:

@@ -6,8 +6,7 @@ import pytest
 
 from attache_core.json_codec import Json
 from attache_core.testing.model_script import call, function_calls, text
-from e2e.stage import Stage
-from e2e.test_turns import check
+from e2e.stage import Stage, check
 
 CASES: list[tuple[Json, str, Json, Json, Json]] = [
     ({"type": "custom", "name": "say"}, "say", {"input": "a\n"},

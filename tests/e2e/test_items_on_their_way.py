@@ -20,18 +20,10 @@ from attache_core.testing.model_script import (
     text,
     thinks,
 )
-from core.events.canonical_stream import check_stream
-from e2e.stage import Answered, Stage
+from e2e.stage import Stage, check
 
 AWKWARD = "NUL \0, half a pair \ud83d, a pair \U0001f600, a line separator \u2028, [DONE]"
 FORECAST = {"type": "function", "name": "get_forecast", "parameters": {"type": "object", "properties": {}}}
-
-
-def check(answer: Answered) -> Answered:
-    assert answer.status == 200, answer.body
-    if answer.events:
-        check_stream(answer.decoded)
-    return answer
 
 
 def error(message: str, param: str | None, code: str | None = None) -> Json:

@@ -13,21 +13,13 @@ import zstandard
 
 from attache_core.json_codec import Json
 from attache_core.testing.model_script import call, function_calls, http_error, says, text, thinks
-from core.events.canonical_stream import check_stream
-from e2e.stage import Answered, Stage, open_stage
+from e2e.stage import Stage, check, open_stage
 
 MIB = 1024 * 1024
 CANARY = "canary-5f1d3b"
 REMEMBERED = "remember-71ac02"
 OVER_LIMIT_MIB = 12
 BOMB_MIB = 64
-
-
-def check(answer: Answered) -> Answered:
-    assert answer.status == 200, answer.body
-    if answer.events:
-        check_stream(answer.decoded)
-    return answer
 
 
 async def test_secrets_of_a_request_are_neither_in_the_database_nor_in_the_log_nor_told_upstream(

@@ -22,7 +22,7 @@ from attache_core.testing.model_script import (
     thinks,
 )
 from core.events.canonical_stream import check_stream
-from e2e.stage import Answered, Stage
+from e2e.stage import Stage, check
 
 SSE = {"content-type": "text/event-stream"}
 JSON = {"content-type": "application/json"}
@@ -56,13 +56,6 @@ def streams(*events: Json) -> Reply:
 
 def ended(body: Json) -> Json:
     return {"type": "response.completed", "response": body}
-
-
-def check(answer: Answered) -> Answered:
-    assert answer.status == 200, answer.body
-    if answer.events:
-        check_stream(answer.decoded)
-    return answer
 
 
 def ids_in(value: Any) -> Iterator[str]:

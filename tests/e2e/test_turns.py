@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attache_core.testing.model_script import call, function_calls, incomplete, reasoning_then, says, text, thinks
-from core.events.canonical_stream import check_stream
-from e2e.stage import Answered, Stage
+from e2e.stage import Stage, check
 
 WEATHER = {
     "type": "function",
@@ -14,13 +13,6 @@ WEATHER = {
     "description": "The forecast for a city",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
-
-
-def check(answer: Answered) -> Answered:
-    assert answer.status == 200, answer.body
-    if answer.events:
-        check_stream(answer.decoded)
-    return answer
 
 
 async def test_text_turn_is_answered_stored_and_read_back_as_sent(stage: Stage, stream: bool) -> None:

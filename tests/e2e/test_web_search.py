@@ -8,19 +8,11 @@ import pytest
 
 from attache_core.testing.model_script import call, function_calls, text
 from attache_core.testing.search_server import WebAnswer, running_search_server, web_json, web_page
-from core.events.canonical_stream import check_stream
-from e2e.stage import Answered, open_stage
+from e2e.stage import check, open_stage
 
 CANARY = "canary-9b42e7"
 TEA = "https://h.test/tea"
 TOOL = {"type": "web_search", "search_context_size": "low"}
-
-
-def check(answer: Answered) -> Answered:
-    assert answer.status == 200, answer.body
-    if answer.events:
-        check_stream(answer.decoded)
-    return answer
 
 
 async def test_web_is_searched_and_read_and_cited_and_the_key_shown_to_nobody_but_the_provider(
