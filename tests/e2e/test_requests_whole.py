@@ -107,8 +107,8 @@ async def test_bare_request_gets_nothing_added_but_that_the_server_is_to_store_n
             ),
         ),
         (
-            {"input": [{"role": "user", "content": "Hi"}, {"type": "agent_message"}]},
-            (400, "input[1]", "invalid_value", "Invalid value: 'agent_message'."),
+            {"input": [{"role": "user", "content": "Hi"}, {"type": "agent_call"}]},
+            (400, "input[1]", "invalid_value", "Invalid value: 'agent_call'."),
         ),
         (
             {"input": [{"role": "user", "content": [{"type": "hologram"}]}]},

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attache_core.json_codec import Json
+from attache_core.tools.client.tool_search import ADDITIONAL_TOOLS
 from attache_core.tools.registry import ToolRegistry
 from attache_core.types.items import ORCHESTRATION_ITEMS
 
@@ -16,7 +17,7 @@ def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
     """Items as an inference server understands them.
 
     The items of tools become the function calls and outputs that the model made and was told; what only orchestration
-    sees is left out; every other item passes as it is.
+    sees is left out, and so are tools, which are in the registry; every other item passes as it is.
     """
     told: list[Json] = []
     for position, item in enumerate(items):
@@ -24,6 +25,6 @@ def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
         teller = registry.tellers.get(kind) if isinstance(kind, str) else None
         if teller is not None:
             told += teller(item, position, registry)
-        elif kind not in ORCHESTRATION_ITEMS:
+        elif kind not in ORCHESTRATION_ITEMS and kind != ADDITIONAL_TOOLS:
             told.append(item)
     return told

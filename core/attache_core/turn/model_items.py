@@ -2,9 +2,9 @@
 
 Knows which item types such servers take and what their own request models demand; is unaware of any one server. Items
 are told, never stored: the public record keeps what the client sent. Invariants: an item passes, or is told as a
-function call and its output, or says nothing to a model and is left out (lists of MCP tools, approvals, reasoning
-without a word), or is refused by name; order and both ends of every pair stay; what is told of an item depends on
-nothing but the item and its place, so that a server's prompt cache stays warm.
+message or as a function call and its output, or says nothing to a model and is left out (lists of MCP tools, approvals,
+reasoning without a word), or is refused by name; order and both ends of every pair stay; what is told of an item
+depends on nothing but the item and its place, so that a server's prompt cache stays warm.
 Source: `ResponseInputItemParam` of the `openai` package, which vLLM checks requests with; llama.cpp's recordings.
 """
 
@@ -58,6 +58,8 @@ def model_items(items: Sequence[Json]) -> list[Json]:
         if kind in PASSED:
             passed = _shaped(item, kind)
             told += [] if passed is None else [_identified(passed, kind, position)]
+        elif kind == "agent_message":
+            told.append(_agent_message(item))
         elif kind in BUILTIN_TELLERS:
             told += BUILTIN_TELLERS[kind](item, position, _NO_TOOLS)
         elif kind not in ORCHESTRATION_ITEMS:
@@ -75,6 +77,15 @@ def _shaped(item: Json, kind: str) -> Json | None:
         parts = [_output_part(part) for part in item["content"]]
         return {**item, "type": "message", "status": item.get("status") or "completed", "content": parts}
     return item
+
+
+def _agent_message(item: Json) -> Json:
+    """To the agent that reads it, it is input. What a tool call said is as readable as the model wrote it here."""
+    parts = [
+        {"type": "input_text", "text": part["encrypted_content"]} if part["type"] == "encrypted_content" else part
+        for part in item["content"]
+    ]
+    return {"type": "message", "role": "user", "content": parts}
 
 
 def _is_output_message(item: Json) -> bool:

@@ -106,6 +106,12 @@ class Refusal(Shape):
     refusal: str
 
 
+class EncryptedContent(Shape):
+    """What an agent was told by a tool call; OpenAI encrypts it, other servers leave it readable."""
+
+    encrypted_content: str
+
+
 class ReasoningPart(Shape):
     """A part of a reasoning item's content or summary."""
 
@@ -145,6 +151,11 @@ check_output_content = text_or_array_of(_part_of(OUTPUT_PARTS), _CONTENT)
 
 check_call_output = text_or_array_of(named_by_type(INPUT_PARTS), "one of a string or array of objects")
 """What a function or custom tool answered."""
+
+check_agent_content = array_of(
+    named_by_type({**INPUT_PARTS, "encrypted_content": EncryptedContent}), "an array of objects"
+)
+"""What one of a client's agents says to another."""
 
 check_summary = array_of(named_by_type({"summary_text": ReasoningPart}), "an array of objects")
 check_reasoning = array_of(named_by_type({"reasoning_text": ReasoningPart}), "an array of objects")

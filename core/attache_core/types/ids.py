@@ -11,7 +11,7 @@ from typing import Literal
 
 IdPrefix = Literal[
     "resp", "conv", "msg", "rs", "fc", "fco", "ctc", "ctco", "mcp", "mcpl", "mcpr", "mcpa", "ws", "fs", "ci", "ig",
-    "cu", "cuo", "sh", "sho", "lsh", "lsho", "apc", "apco", "tsc", "tso", "cmp", "item",
+    "cu", "cuo", "sh", "sho", "lsh", "lsho", "apc", "apco", "tsc", "tso", "at", "amsg", "cmp", "item",
 ]  # fmt: skip
 
 _RANDOM_BYTES = 24
@@ -41,6 +41,8 @@ _PREFIX_OF_ITEM: dict[str, IdPrefix] = {
     "apply_patch_call_output": "apco",
     "tool_search_call": "tsc",
     "tool_search_output": "tso",
+    "additional_tools": "at",
+    "agent_message": "amsg",
     "compaction": "cmp",
 }
 

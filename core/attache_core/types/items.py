@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, ValidationInfo
 
 from attache_core.types.content import (
+    check_agent_content,
     check_call_output,
     check_input_content,
     check_output_content,
@@ -35,7 +36,7 @@ from attache_core.types.shape import (
     text,
     text_or_array_of,
 )
-from attache_core.types.tools import check_loaded_tools
+from attache_core.types.tools import check_additional_tools, check_loaded_tools
 from attache_core.types.violation import missing, refused, wrong_type, wrong_value
 
 ROLES = ("assistant", "system", "developer", "user")
@@ -246,6 +247,21 @@ class ToolSearchOutput(Item):
     tools: Annotated[Any, PlainValidator(check_loaded_tools)]
 
 
+class AdditionalTools(Item):
+    """Further tools of the client; from here on the model may call them."""
+
+    role: Annotated[str, one_of("developer")]
+    tools: Annotated[Any, PlainValidator(check_additional_tools)]
+
+
+class AgentMessage(Item):
+    """What one of a client's agents says to another; Codex sends it, though the API's reference does not know it."""
+
+    author: str
+    recipient: str
+    content: Annotated[Any, PlainValidator(check_agent_content)]
+
+
 class Program(Item):
     """Code by which a model calls tools."""
 
@@ -285,6 +301,8 @@ _SHAPES: dict[str, type[Shape]] = {
     "apply_patch_call_output": ApplyPatchCallOutput,
     "tool_search_call": ToolSearchCall,
     "tool_search_output": ToolSearchOutput,
+    "additional_tools": AdditionalTools,
+    "agent_message": AgentMessage,
     "configuration_update": ConfigurationUpdate,
     "compaction": Compaction,
     "compaction_trigger": Item,
@@ -299,7 +317,6 @@ ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_
 """Items that only orchestration sees; no inference server knows them."""
 
 _UNSUPPORTED = {
-    "additional_tools": "Declare the tools in 'tools'.",
     "mcp_approval_response": "MCP tools run without approval, with 'require_approval' set to 'never'.",
 }
 

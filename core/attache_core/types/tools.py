@@ -115,6 +115,11 @@ SHAPES: Mapping[str, type[Shape]] = {
 check_loaded_tools = array_of(named_by_type({**_CALLED_BY_NAME, "namespace": NamespaceTool}), "an array of tools")
 """Look at tools that a client found: only what it executes itself, and so nothing that holds credentials."""
 
+_CLIENT_EXECUTED = {name: shape for name, shape in SHAPES.items() if name != "mcp"}
+
+check_additional_tools = array_of(named_by_type(_CLIENT_EXECUTED), "an array of tools")
+"""Look at tools that stand in an item of `input`, which is stored: none that may hold credentials."""
+
 
 def is_hosted(tool: object, installed: Container[str] = ()) -> bool:
     """Whether a declaration is of a tool that is built into OpenAI's API and that nothing here runs.

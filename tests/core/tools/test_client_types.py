@@ -276,6 +276,29 @@ async def test_deferred_tool_is_told_only_once_it_was_found(mcp: McpServers) -> 
     assert with_loaded_tools([LATER], []) == [now]
 
 
+def added(*tools: Json) -> Json:
+    return {"type": "additional_tools", "role": "developer", "tools": list(tools)}
+
+
+async def test_tools_that_an_item_adds_are_as_if_declared_and_the_item_is_not_told(mcp: McpServers) -> None:
+    history = [
+        added(SEARCH, LATER, CUSTOM),
+        {"role": "user", "content": "Hi"},
+        added({**CUSTOM, "description": "New."}),
+    ]
+    tools = with_loaded_tools([FUNCTION], history)
+    registry = await registry_of(mcp, *tools)
+
+    assert tools == [FUNCTION, SEARCH, LATER, {**CUSTOM, "description": "New."}]
+    assert [tool["name"] for tool in registry.function_tools] == [FUNCTION["name"], "tool_search", CUSTOM["name"]]
+    assert model_input(history, registry) == history[1:2]
+    assert with_loaded_tools([], [*history, found(LATER)])[1] == {**FUNCTION, "name": "later"}
+
+
+async def test_tool_that_an_item_adds_under_a_declared_name_is_the_declared_one() -> None:
+    assert with_loaded_tools([FUNCTION], [added({**FUNCTION, "description": "Other."})]) == [FUNCTION]
+
+
 async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) -> None:
     deferred = {**NAMESPACE, "tools": [{**FUNCTION, "defer_loading": True}, CUSTOM]}
     registry = await registry_of(mcp, SEARCH, deferred)

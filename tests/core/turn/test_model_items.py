@@ -250,9 +250,21 @@ UNTELLABLE: list[Any] = [
     {"type": "program", "call_id": "c"},
     {"type": "program_output", "call_id": "c"},
     {"type": "shell_call"},
+    {"type": "additional_tools", "role": "developer", "tools": []},
     {"type": "item_reference", "id": "msg_1"},
-    {"type": "agent_message"},
 ]
+
+
+def test_what_agents_say_to_each_other_is_told_as_messages() -> None:
+    head, body = (
+        {"type": "input_text", "text": "From /root:\n"},
+        {"type": "encrypted_content", "encrypted_content": "Go."},
+    )
+    routed = {"type": "agent_message", "id": "amsg_1", "author": "/root", "recipient": "/root/a"}
+
+    assert told({**routed, "content": [head, body]}) == [
+        {"type": "message", "role": "user", "content": [head, {"type": "input_text", "text": "Go."}]}
+    ]
 
 
 @pytest.mark.parametrize("item", UNTELLABLE, ids=lambda item: item["type"])
@@ -271,9 +283,9 @@ def test_bare_reference_is_refused_as_one() -> None:
 
 
 def test_every_item_type_of_the_api_is_decided() -> None:
-    decided = PASSED | set(BUILTIN_TELLERS) | ORCHESTRATION_ITEMS | {"mcp_call"} | {item["type"] for item in UNTELLABLE}
+    decided = PASSED | set(BUILTIN_TELLERS) | ORCHESTRATION_ITEMS | {item["type"] for item in UNTELLABLE}
 
-    assert set(ITEM_TYPES) <= decided
+    assert set(ITEM_TYPES) <= decided | {"mcp_call", "agent_message"}
 
 
 def test_reasoning_stays_next_to_what_it_led_to() -> None:

@@ -138,11 +138,25 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
         ),
     ),
     (
-        {"type": "additional_tools", "role": "developer", "tools": []},
-        refusal(
-            "unsupported_value",
-            "input[1]",
-            "Items of type 'additional_tools' are not supported by this gateway yet. Declare the tools in 'tools'.",
+        {"type": "additional_tools", "role": "user", "tools": []},
+        wrong_value("input[1].role", "user", "'developer'"),
+    ),
+    ({"type": "additional_tools", "role": "developer"}, missing("input[1].tools")),
+    ({"type": "agent_message", "author": "a", "content": []}, missing("input[1].recipient")),
+    (
+        {"type": "agent_message", "author": "a", "recipient": "b", "content": [{"type": "output_text"}]},
+        wrong_value(
+            "input[1].content[0].type",
+            "output_text",
+            "'input_text', 'input_image', 'input_file', and 'encrypted_content'",
+        ),
+    ),
+    (
+        {"type": "additional_tools", "role": "developer", "tools": [{"type": "mcp"}]},
+        wrong_value(
+            "input[1].tools[0].type",
+            "mcp",
+            "'function', 'custom', 'namespace', 'tool_search', 'shell', 'local_shell', and 'apply_patch'",
         ),
     ),
     *[
@@ -252,13 +266,14 @@ def names_in(literal: Any) -> set[str]:
     return {name for inner in get_args(literal) for name in names_in(inner)}
 
 
-NOT_YET = {"additional_tools", "mcp_approval_response"}
+NOT_YET = {"mcp_approval_response"}
+CODEX_SENDS = {"agent_message"}
 
 
-def test_item_types_are_those_of_the_api_and_no_others() -> None:
+def test_item_types_are_those_of_the_api_and_of_codex() -> None:
     literals = [get_type_hints(member).get("type") for member in get_args(ResponseInputItemParam)]
     theirs = {name for literal in literals for name in names_in(literal)}
-    assert theirs == {*ITEM_TYPES, *NOT_YET}
+    assert theirs | CODEX_SENDS == {*ITEM_TYPES, *NOT_YET}
 
 
 TEXT = {"type": "output_text", "annotations": [], "logprobs": [], "text": "4"}
