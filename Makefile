@@ -61,4 +61,4 @@ lock: $(READY) ## Resolve requirements.lock anew
 
 .PHONY: clean
 clean: ## Remove the venv and every cache
-	rm -rf $(VENV) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache tests/typescript/node_modules
+	rm -rf $(VENV) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache tests/typescript/node_modules tests/codex/node_modules

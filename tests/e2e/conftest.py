@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
+from e2e.node_packages import has_node
 from e2e.stage import Stage, open_stage
 
 PLACEMENTS = ("split", "fused")
-
-
-NODE_TESTS = "test_typescript_sdk.py"
-WITHOUT_NODE = f"{NODE_TESTS} was left out: `node` and `npm` are not both on this machine."
-
-
-def has_node() -> bool:
-    return bool(shutil.which("node") and shutil.which("npm"))
+NODE_TESTS = ("test_codex.py", "test_typescript_sdk.py")
+WITHOUT_NODE = "`node` and `npm` are not both on this machine, so these were left out: "
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not has_node():
-        left_out = [item for item in items if item.path.name == NODE_TESTS]
+        left_out = [item for item in items if item.path.name in NODE_TESTS]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     for item in items:
@@ -34,8 +28,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     deselected = terminalreporter.stats.get("deselected", [])
-    if not has_node() and any(item.path.name == NODE_TESTS for item in deselected):
-        terminalreporter.write_line(WITHOUT_NODE, yellow=True)
+    left_out = {item.path.name for item in deselected} & set(NODE_TESTS)
+    if left_out and not has_node():
+        terminalreporter.write_line(WITHOUT_NODE + ", ".join(sorted(left_out)), yellow=True)
 
 
 @pytest.fixture(scope="session", params=PLACEMENTS)

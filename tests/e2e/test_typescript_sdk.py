@@ -1,8 +1,4 @@
-"""The official TypeScript SDK, in small programs that Node runs: each tells what it saw as JSON.
-
-The SDK is installed with `npm ci` from `tests/typescript/package-lock.json` when it is not there yet. A machine that
-has Node and cannot install it fails these tests; one without Node leaves them out and says so (`conftest.py`).
-"""
+"""The official TypeScript SDK, in small programs that Node runs: each tells what it saw as JSON."""
 
 from __future__ import annotations
 
@@ -17,6 +13,7 @@ import pytest
 
 from attache_core.json_codec import Json, decode
 from attache_core.testing.model_script import call, function_calls, http_error, stream_error, text
+from e2e.node_packages import install_packages
 from e2e.stage import WAIT_S, Stage
 
 PROGRAMS = Path(__file__).parents[1] / "typescript"
@@ -28,11 +25,7 @@ SLOW_DOWN: Json = {"error": {"message": "Slow down.", "type": "requests", "param
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The folder of the programs, with the SDK beside them."""
-    lock, installed = PROGRAMS / "package-lock.json", PROGRAMS / "node_modules" / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-        npm = ["npm", "ci", "--no-audit", "--no-fund"]
-        done = subprocess.run(npm, cwd=PROGRAMS, capture_output=True, text=True, timeout=INSTALL_S, check=False)
-        assert done.returncode == 0, f"npm could not install the SDK:\n{done.stderr}"
+    install_packages(PROGRAMS, INSTALL_S)
     return PROGRAMS
 
 

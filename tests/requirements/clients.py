@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement, within
-from requirements.sources import OPENAI_AGENTS, OPENAI_NODE, OPENAI_PYTHON, bug
+from requirements.sources import CODEX, OPENAI_AGENTS, OPENAI_NODE, OPENAI_PYTHON, bug
 
 REQUIREMENTS = (
     Requirement(
@@ -35,6 +35,28 @@ REQUIREMENTS = (
         OPENAI_AGENTS,
         "The OpenAI Agents SDK runs agents with function tools, handoffs, hosted MCP tools and sessions.",
         ("tests/e2e/test_openai_agents.py",),
+    ),
+    Requirement(
+        "client-codex",
+        CODEX,
+        "Codex CLI runs commands, applies patches, resumes sessions, writes programs and sends agents, set up as "
+        "`examples/codex` says; its attempt at a WebSocket is refused at once.",
+        ("tests/e2e/test_codex.py",),
+    ),
+    Requirement(
+        "client-codex-tools",
+        bug("sgl-project/sglang", 35216),
+        "Every kind of tool and item that Codex sends is accepted, and told to a model that knows functions only.",
+        (
+            *within(
+                "tests/core/tools/test_client_types.py",
+                "test_tools_that_an_item_adds_are_as_if_declared_and_the_item_is_not_told",
+                "test_tool_that_an_item_adds_under_a_declared_name_is_the_declared_one",
+            ),
+            *within("tests/core/turn/test_model_items.py", "test_what_agents_say_to_each_other_is_told_as_messages"),
+            *within("tests/e2e/test_codex.py", "test_model_with_a_name_of_openais_writes_programs_and_sends_agents"),
+        ),
+        "Tools that an item of the input adds are the client's own, so that nothing stored holds credentials.",
     ),
     Requirement(
         "client-usage",

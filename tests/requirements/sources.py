@@ -41,6 +41,7 @@ LLAMA_CPP = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
 SGLANG = "https://docs.sglang.ai/basic_usage/openai_api.html"
 OPENAI_PYTHON = "https://github.com/openai/openai-python"
 OPENAI_NODE = "https://github.com/openai/openai-node"
+CODEX = "https://github.com/openai/codex"
 OPENAI_AGENTS = "https://github.com/openai/openai-agents-python"
 
 
