@@ -84,6 +84,14 @@ REQUIREMENTS = (
         "A grammar is told to the model and not enforced; commands of the shell are streamed once they are all known.",
     ),
     Requirement(
+        "tool-recordings",
+        FUNCTIONS,
+        "What clients saw of OpenAI's tools is played again with the same items and events.",
+        ("tests/e2e/test_tool_recordings.py",),
+        "Past `max_tool_calls` OpenAI ran a call more; one without a required argument reaches no MCP server here; "
+        "citations of a streamed text come together, before its end.",
+    ),
+    Requirement(
         "tool-names",
         FUNCTIONS,
         "Names that the model sees are valid and different, and lead back to the tool that was meant.",

@@ -42,9 +42,14 @@ def recorded(path: str) -> list[Recorded]:
 
 
 def all_recorded(*, stream: bool, openai: bool | None = None) -> Iterator[Recorded]:
-    """Every answer that is (not) a stream; with `openai`, only those of OpenAI's API or only those of other servers."""
+    """Every answer that is (not) a stream; with `openai`, only those of OpenAI's API or only those of other servers.
+
+    Those of gateways are no answer of a server, nor OpenAI's.
+    """
     for path in sorted([*CASSETTES.glob("*/*.yaml"), *CASSETTES.glob("*/*.json")]):
         name = str(path.relative_to(CASSETTES))
+        if "-gateway-" in name:
+            continue
         for answer in recorded(name):
             is_response = answer.body is None or answer.body.get("object") != "conversation"
             if is_response and (answer.stream is not None) == stream and openai in (None, is_openai(name)):

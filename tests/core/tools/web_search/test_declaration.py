@@ -76,7 +76,7 @@ def test_response_shows_a_declaration_with_its_defaults() -> None:
     shown = public_web_search_tool({"type": "web_search_preview", "user_location": {"country": "DE"}, "of_tomorrow": 1})
     assert shown == {
         "type": "web_search_preview",
-        "filters": None,
+        "search_content_types": ["text"],
         "search_context_size": "medium",
         "user_location": {"type": "approximate", "country": "DE", "city": None, "region": None, "timezone": None},
     }
