@@ -125,9 +125,12 @@ def public_web_search_tool(declaration: Json) -> Json:
     """What a response shows of it, as OpenAI's do; there, a location that is not given is the United States."""
     location = declaration.get("user_location")
     places: Json = {"type": "approximate", "city": None, "country": None, "region": None, "timezone": None}
+    own: Json = {"filters": declaration.get("filters")}
+    if declaration["type"].startswith("web_search_preview"):
+        own = {"search_content_types": declaration.get("search_content_types") or ["text"]}
     return {
         "type": declaration["type"],
-        "filters": declaration.get("filters"),
+        **own,
         "search_context_size": declaration.get("search_context_size") or "medium",
         "user_location": None if location is None else {**places, **location},
     }
