@@ -59,6 +59,19 @@ REQUIREMENTS = (
         "Tools that an item of the input adds are the client's own, so that nothing stored holds credentials.",
     ),
     Requirement(
+        "client-websocket",
+        bug("mudler/LocalAI", 11608),
+        "A client that asks for a WebSocket first is refused at once and goes on over HTTP.",
+        (
+            *within(
+                "tests/e2e/test_codex.py",
+                "test_codex_with_its_own_settings_for_the_model_and_a_websocket_first_works",
+            ),
+            *within("tests/envoy/compile/test_real_envoy.py", "test_websocket_upgrade_is_refused_at_once"),
+        ),
+        "OpenAI serves WebSockets; here they are refused with 426.",
+    ),
+    Requirement(
         "client-usage",
         bug("openai/openai-agents-python", 760),
         "SDKs find the usage and the reasoning that they validate.",

@@ -49,6 +49,54 @@ REQUIREMENTS = (
         within("tests/core/turn/test_loop.py", "test_items_keep_the_models_order_around_gateway_calls"),
     ),
     Requirement(
+        "tool-batch-against-the-wish",
+        bug("praxis-proxy/ai", 990),
+        "Several calls from a server that was asked for one at a time are run one after the other, and none is refused; "
+        "one that fails or hangs harms no other, and all count against the request's bound.",
+        (
+            *within(
+                "tests/core/turn/test_loop.py",
+                "test_calls_over_the_budget_are_not_run_and_the_model_is_told",
+                "test_calls_that_were_not_to_be_parallel_run_one_after_the_other",
+                "test_hanging_call_times_out_and_its_siblings_have_their_results",
+            ),
+            *within("tests/core/tools/test_scheduler.py", "test_bug_in_a_tool_is_a_result_and_its_text_is_not_logged"),
+        ),
+    ),
+    Requirement(
+        "tool-mixed-ownership",
+        bug("praxis-proxy/ai", 1027),
+        "Beside a client's call the gateway's run; the next turn answers the client's alone; unknown names never run.",
+        within(
+            "tests/core/turn/test_loop.py",
+            "test_clients_call_beside_a_gateway_call_ends_the_turn_and_its_output_alone_continues_it",
+            "test_unknown_function_is_the_clients_and_ends_the_turn",
+        ),
+    ),
+    Requirement(
+        "tool-limit-keeps-work",
+        bug("praxis-proxy/ai", 294),
+        "A model that never stops calling ends `incomplete` with all that was done.",
+        (
+            *within("tests/core/turn/test_loop.py", "test_round_limit_ends_incomplete_and_keeps_all_work"),
+            *within(_TURNS, "test_model_that_never_stops_calling_ends_incomplete_after_ten_rounds"),
+        ),
+    ),
+    Requirement(
+        "tool-malformed-arguments",
+        bug("MervinPraison/PraisonAI", 4075),
+        "Arguments that are no JSON object, or not of the schema, are an error to the model, reach no tool, and count.",
+        (
+            *within(
+                "tests/core/turn/test_loop.py",
+                "test_arguments_that_are_not_of_the_schema_reach_no_tool_and_count",
+                "test_malformed_arguments_are_an_error_to_the_model_and_reach_no_tool",
+                "test_no_arguments_are_an_empty_object",
+            ),
+            *within("tests/core/tools/test_scheduler.py", "test_malformed_arguments_are_told_and_not_dispatched"),
+        ),
+    ),
+    Requirement(
         "tool-choice-names",
         bug("openai/openai-agents-python", 263),
         "A choice may name a tool of any type; it is forced once, by the name that the model knows.",
