@@ -51,7 +51,7 @@ REQUIREMENTS = (
     Requirement(
         "tool-batch-against-the-wish",
         bug("praxis-proxy/ai", 990),
-        "Several calls from a server that was asked for one at a time are run one after the other, and none is refused; "
+        "Several calls from a server that was asked for one at a time run one after the other, and none is refused; "
         "one that fails or hangs harms no other, and all count against the request's bound.",
         (
             *within(
