@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -60,13 +61,14 @@ class Codex:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            start_new_session=True,
         )
         try:
             async with asyncio.timeout(RUN_S):
                 told, complained = await process.communicate()
         finally:
             if process.returncode is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # Node's wrapper, Codex, and what it runs
                 await process.wait()
         assert process.returncode == 0, told.decode() + complained.decode()
         return [decode(line) for line in told.splitlines()]
