@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attache_core.json_codec import Json
-from attache_core.tools.client.tool_search import ADDITIONAL_TOOLS
+from attache_core.tools.client.additional_tools import ADDITIONAL_TOOLS
 from attache_core.tools.registry import ToolRegistry
 from attache_core.types.items import ORCHESTRATION_ITEMS
 

@@ -24,6 +24,7 @@ from attache_core.events.model_events import Finished, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
 from attache_core.tools.bugs import bugs_without_text
 from attache_core.tools.choice import fulfilled, model_tool_choice
+from attache_core.tools.client.additional_tools import with_additional_tools
 from attache_core.tools.client.tool_search import with_loaded_tools
 from attache_core.tools.history import model_input
 from attache_core.tools.registry import ToolRegistry, build_registry
@@ -88,7 +89,7 @@ async def run_tool_loop(
     given = input_items(turn.body)
     declared: Sequence[Json] = turn.body.get("tools") or []
     types.check(declared)
-    tools = with_loaded_tools(declared, given)
+    tools = with_loaded_tools(with_additional_tools(declared, given), given)
     turn = turn.with_body(tools=tools)
     client = ClientStream(turn, types.public([*declared, *tools[len(declared) :]]))
     steps = _run_turn(turn, below, types, client, limits)

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ItemEvent, ModelEvent
 from attache_core.json_codec import Json, decode, encode
 from attache_core.tools.builtin import builtin_tool_types
+from attache_core.tools.client.additional_tools import with_additional_tools
 from attache_core.tools.client.tool_search import with_loaded_tools
 from attache_core.tools.history import model_input
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
@@ -286,17 +287,16 @@ async def test_tools_that_an_item_adds_are_as_if_declared_and_the_item_is_not_to
         {"role": "user", "content": "Hi"},
         added({**CUSTOM, "description": "New."}),
     ]
-    tools = with_loaded_tools([FUNCTION], history)
-    registry = await registry_of(mcp, *tools)
+    tools = with_additional_tools([FUNCTION], history)
+    registry = await registry_of(mcp, *with_loaded_tools(tools, history))
 
     assert tools == [FUNCTION, SEARCH, LATER, {**CUSTOM, "description": "New."}]
     assert [tool["name"] for tool in registry.function_tools] == [FUNCTION["name"], "tool_search", CUSTOM["name"]]
     assert model_input(history, registry) == history[1:2]
-    assert with_loaded_tools([], [*history, found(LATER)])[1] == {**FUNCTION, "name": "later"}
 
 
 async def test_tool_that_an_item_adds_under_a_declared_name_is_the_declared_one() -> None:
-    assert with_loaded_tools([FUNCTION], [added({**FUNCTION, "description": "Other."})]) == [FUNCTION]
+    assert with_additional_tools([FUNCTION], [added({**FUNCTION, "description": "Other."})]) == [FUNCTION]
 
 
 async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) -> None:

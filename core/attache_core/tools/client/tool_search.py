@@ -1,11 +1,10 @@
-"""The tool type `tool_search`, executed by the client, and the tools that come with the items of a conversation.
+"""The tool type `tool_search`, executed by the client, and the tools that it finds.
 
 The model knows the search as a function. A tool with `defer_loading` is not told to it until a `tool_search_output` of
 the conversation has it; from then on it is a tool like any other, also in turns that declare no tools. Where no search
-is declared, nothing could ever find a deferred tool, so the model is told of it at once. An item `additional_tools`
-declares tools from its place in the conversation on, as if they stood in `tools`.
+is declared, nothing could ever find a deferred tool, so the model is told of it at once.
 
-Source: API reference, "Tool search"; `AdditionalTools` in the `openai` package; OpenAI's recordings.
+Source: API reference, "Tool search"; OpenAI's recordings.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from attache_core.tools.function_tool import function_tool
 from attache_core.tools.tool_type import ClientTool, ModelNames, Naming, Offer, OfferedTool, ToolType
 from attache_core.types.tools import SHAPES
 
-ADDITIONAL_TOOLS = "additional_tools"
 _DESCRIPTION = "Finds further tools for what is to be done; those that it finds can be called afterwards."
 _PARAMETERS: Json = {
     "type": "object",
@@ -82,28 +80,20 @@ class ToolSearchCall(ActionCall):
         return {**item, "arguments": {}}
 
 
-def with_loaded_tools(declared: Sequence[Json], history: Sequence[Json]) -> list[Json]:
-    """The tools of a turn: those declared, then those that items of the conversation have declared or found.
+def with_loaded_tools(declared: Sequence[Json], history: Iterable[Json]) -> list[Json]:
+    """The tools of a turn: those declared, and those that the searches of the conversation have found.
 
-    What was found is no longer deferred. A tool of `declared` keeps its place and its declaration; of the others the
-    last declaration counts, then the last finding; a namespace has the members of all of them.
+    What was found is no longer deferred. A declared tool keeps its place; the others follow in the order in which they
+    were found, the last finding of each; a namespace has the members of all its findings.
     """
-    known = {_key(tool) for tool in declared}
-    added = _tools_in(history, ADDITIONAL_TOOLS)
-    given = [*declared, *(tool for key, tool in added.items() if key not in known)]
-    searches = any(tool.get("type") == "tool_search" for tool in given)
-    found = {key: _loaded(tool) for key, tool in _tools_in(history, "tool_search_output").items()}
-    tools = [_loaded(tool) if not searches or _key(tool) in found else tool for tool in given]
-    return [*tools, *(tool for key, tool in found.items() if key not in known | added.keys())]
-
-
-def _tools_in(history: Iterable[Json], item_type: str) -> dict[tuple[object, object], Json]:
-    """The tools in the items of one type, each in the place of its first declaration."""
-    tools: dict[tuple[object, object], Json] = {}
+    found: dict[tuple[object, object], Json] = {}
     for item in history:
-        for tool in (item.get("tools") or ()) if item.get("type") == item_type else ():
-            tools[_key(tool)] = _joined(tools.get(_key(tool)), tool)
-    return tools
+        for tool in (item.get("tools") or ()) if item.get("type") == "tool_search_output" else ():
+            found[_key(tool)] = _joined(found.get(_key(tool)), _loaded(tool))
+    searches = any(tool.get("type") == "tool_search" for tool in declared)
+    tools = [_loaded(tool) if not searches or _key(tool) in found else tool for tool in declared]
+    known = {_key(tool) for tool in declared}
+    return [*tools, *(tool for key, tool in found.items() if key not in known)]
 
 
 def _key(tool: Json) -> tuple[object, object]:

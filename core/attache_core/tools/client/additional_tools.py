@@ -1,0 +1,25 @@
+"""The tools that items of the input declare: `additional_tools`, which Codex sends for some models.
+
+They are tools of the client as if they stood in `tools`. Unaware of what a tool is; see the tool types.
+Source: `AdditionalTools` in the `openai` package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attache_core.json_codec import Json
+
+ADDITIONAL_TOOLS = "additional_tools"
+
+
+def with_additional_tools(declared: Sequence[Json], history: Iterable[Json]) -> list[Json]:
+    """`declared`, and after it what items of the conversation declare besides; of one tool the last declaration."""
+    items = [item for item in history if item.get("type") == ADDITIONAL_TOOLS]
+    added = {_key(tool): tool for item in items for tool in item.get("tools") or ()}
+    known = {_key(tool) for tool in declared}
+    return [*declared, *(tool for key, tool in added.items() if key not in known)]
+
+
+def _key(tool: Json) -> tuple[object, object]:
+    return tool.get("type"), tool.get("name")
