@@ -75,7 +75,7 @@ REQUIREMENTS = (
         WEB_SEARCH,
         "Searches and pages are told to the model within one response, and the client sees what it asked for.",
         ("tests/core/turn/test_web_search.py", "tests/e2e/test_web_search.py"),
-        "What was found is kept for the rounds of one response; a later turn is told of the call, not of its results.",
+        "`num_requests` counts queries of searches that did not fail; what OpenAI counts is nowhere said.",
     ),
     Requirement(
         "web-citations",

@@ -17,6 +17,7 @@ from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.outbound.fetch import Exchanges
 from attache_core.tools.web_search.declaration import DECLARATIONS
+from attache_core.tools.web_search.item import DONE
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.tools.web_search.tool_type import WebSearchType
 from attache_core.tools.web_search.web_search import WebSearch
@@ -177,9 +178,21 @@ async def test_call_of_an_earlier_turn_is_told_and_what_the_client_got_of_it_can
     past["action"] = {**SEARCHED, "sources": [{"type": "url", "url": TEA}]}  # type: ignore[assignment]  # JSON
     model = Model([message(f"See {TEA}.")])
     events = await ask(model, input=[past, {"role": "user", "content": "Go on."}])
-    assert told(model, 0) == [{"action": {"type": "search", "queries": ["tea"]}}, "completed"]
+    output_told = f"{DONE}\nIt showed these pages:\n{TEA}"
+    assert told(model, 0) == [{"action": {"type": "search", "queries": ["tea"]}}, output_told]
     assert model.asked[0]["input"][0]["name"] == "web_search"
     assert output(events)[0]["content"][0]["annotations"][0]["url"] == TEA
+
+
+async def test_queries_of_all_rounds_are_counted_at_the_end_of_the_response(ask: Ask, server: SearchServer) -> None:
+    server.answers["/a"] = web_page("<p>Green tea.")
+    several = {"type": "search", "queries": ["tea", "hot"]}
+    opened = {"type": "open_page", "url": f"{server.url}/a"}
+    model = Model([called(several), called(opened, "c2")], [called(SEARCHED, "c3")], [message("Done.")])
+    events = await ask(model)
+    shown = [event.data["response"]["tool_usage"] for event in events if "response" in event.data]
+    none = {"image_gen": shown[0]["image_gen"], "web_search": {"num_requests": 0}}
+    assert shown == [none] * (len(shown) - 1) + [{**none, "web_search": {"num_requests": 3}}]
 
 
 async def test_preview_can_be_chosen_and_is_told_under_its_name(ask: Ask) -> None:
