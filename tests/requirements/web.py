@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement
-from requirements.sources import HTTP, WEB_SEARCH, bug
+from requirements.sources import DESIGN, HTTP, WEB_SEARCH, bug
 
 _OUTBOUND = "tests/core/tools/outbound"
 _SEARCH = "tests/core/tools/web_search"
@@ -14,6 +14,12 @@ REQUIREMENTS = (
         bug("modelcontextprotocol/servers", 4838),
         "A URL that somebody gave is judged in every spelling, resolved once and pinned; refusals name the setting.",
         (f"{_OUTBOUND}/test_policy.py",),
+    ),
+    Requirement(
+        "web-slow-resolver",
+        DESIGN,
+        "Names whose servers do not answer delay other names at most, and neither addresses nor any other work.",
+        (f"{_OUTBOUND}/test_resolver.py",),
     ),
     Requirement(
         "web-exchanges",
