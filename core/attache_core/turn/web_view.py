@@ -1,4 +1,4 @@
-"""What of web searches a client sees in a response: citations in the text, of the calls what it asked for, their number.
+"""What of web searches a client sees in a response: citations in the text, their number, of the calls what it wants.
 
 The items that the response is made of hold more, for the rounds to come. Sans-IO; one object for each turn.
 """

@@ -49,7 +49,7 @@ class _EnoughError(Exception):
 def text_of_html(markup: str, base_url: str, max_chars: int) -> tuple[str, str]:
     """The title and the text of a page; each may be empty.
 
-    Reading stops soon after `max_chars` of text; that much of it may be returned, and a little more.
+    Reading stops with the run of text in which `max_chars` are reached; it is returned as far as it goes.
     """
     markup = _ANGLE.sub(_well_formed, markup)
     reader = _Reader(base_url, max_chars)

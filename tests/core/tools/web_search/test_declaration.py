@@ -32,8 +32,8 @@ KEY = "canary-key-7f3a"
         ),
         ({"search_context_size": "high"}, SearchScope(max_results=15, max_snippet_chars=2000)),
         (
-            {"filters": {"allowed_domains": ["A.test", "a.test."], "blocked_domains": ["b.a.test"]}},
-            SearchScope(("a.test",), ("b.a.test",)),
+            {"filters": {"allowed_domains": ["A.test", "a.test."], "blocked_domains": ["b\u00fccher.a.test"]}},
+            SearchScope(("a.test",), ("xn--bcher-kva.a.test",)),
         ),
         (
             {"user_location": {"type": "approximate", "country": "de", "city": "Ulm", "region": "", "timezone": None}},
