@@ -56,6 +56,8 @@ WRONG: list[tuple[Json, str]] = [
     ({"user_location": {"type": "exact"}}, "user_location.type"),
     ({"user_location": {"country": "Germany"}}, "user_location.country"),
     ({"external_web_access": False}, "external_web_access"),
+    ({"search_content_types": ["text", "image"]}, "search_content_types[1]"),
+    ({"search_content_types": "text"}, "search_content_types"),
 ]
 
 
@@ -76,10 +78,16 @@ def test_response_shows_a_declaration_with_its_defaults() -> None:
     shown = public_web_search_tool({"type": "web_search_preview", "user_location": {"country": "DE"}, "of_tomorrow": 1})
     assert shown == {
         "type": "web_search_preview",
-        "filters": None,
+        "search_content_types": ["text"],
         "search_context_size": "medium",
         "user_location": {"type": "approximate", "country": "DE", "city": None, "region": None, "timezone": None},
     }
+
+
+def test_response_shows_filters_of_a_preview_where_it_has_them() -> None:
+    declaration = {"type": "web_search_preview_2025_03_11", "filters": {"allowed_domains": ["a.test"]}}
+    check(WebSearchTool, {**declaration, "search_content_types": ["text"]})
+    assert public_web_search_tool(declaration)["filters"] == {"allowed_domains": ["a.test"]}
 
 
 @pytest.mark.parametrize(
