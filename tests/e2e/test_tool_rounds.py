@@ -1,4 +1,4 @@
-"""Rounds with many calls, through the whole gateway: whatever becomes of each, they are one response, in their order."""
+"""Rounds with many calls, through the whole gateway: whatever becomes of each, they are one response, in order."""
 
 from __future__ import annotations
 
