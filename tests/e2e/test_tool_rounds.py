@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from attache_core.json_codec import Json, decode
+from attache_core.testing.mcp_server import Fault
 from attache_core.testing.model_script import call, function_calls, says, text
 from attache_core.testing.search_server import SearchServer, running_search_server, web_json
 from e2e.stage import Answered, Stage, check, open_stage
@@ -59,6 +60,10 @@ def hall(shared_hall: Hall) -> Hall:
     shared_hall.stage.mcp.release.clear()
     shared_hall.web.requests.clear()
     return shared_hall
+
+
+def repr_of(said: str) -> str:
+    return ascii(said)[:20]
 
 
 def told(stage: Stage, round_: int = 1) -> list[Any]:
@@ -169,6 +174,21 @@ async def test_same_call_in_round_after_round_is_run_no_more_and_the_turn_keeps_
     assert shown(answer, "output") == ["a", "a", None, "b"]
     assert [arguments["text"] for _, arguments in stage.mcp.calls[before:]] == ["a", "a", "b"]
     assert "This call was made 2 times in this response" in told(stage, 3)[2]
+
+
+@pytest.mark.parametrize("said", ["a\x00b", "\u202e\ufeff\u0130", "x" * (1024 * 1024)], ids=repr_of)
+async def test_result_of_any_text_is_told_shown_and_stored_alike(hall: Hall, said: str, stream: bool) -> None:
+    stage = hall.stage
+    stage.mcp.faults_once["tools/call"] = Fault(
+        result={"resultType": "complete", "content": [{"type": "text", "text": said}]}
+    )
+    stage.model.play(function_calls(call("echo", {"text": "a"})), text("Done."))
+
+    answer = check(await stage.ask(input="Go", tools=[stage.mcp_tool()], stream=stream))
+
+    assert [told(stage), shown(answer, "output")] == [[said], [said]]
+    stored = decode((await stage.get(f"/v1/responses/{answer.body['id']}")).content)
+    assert stored == answer.body
 
 
 @pytest.mark.parametrize("kind", ["file_search", "code_interpreter", "image_generation", "computer"])

@@ -173,6 +173,7 @@ REQUIREMENTS = (
         within(
             _ROUNDS,
             "test_five_calls_of_which_one_hangs_and_one_fails_are_one_response_in_the_order_of_the_calls",
+            "test_result_of_any_text_is_told_shown_and_stored_alike",
             "test_round_of_more_calls_than_are_allowed_runs_these_and_answers_each",
         ),
     ),
