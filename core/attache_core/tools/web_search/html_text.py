@@ -15,6 +15,9 @@ from attache_core.tools.web_search.results import MAX_TITLE_CHARS, is_web_url, p
 MAX_LINKS = 500
 """Further links are shown by their words alone."""
 
+MAX_TARGETS = 4000
+"""So many links are looked at for where they lead; those that lead to no other page are not shown as links."""
+
 MAX_TAGS = 100_000
 """A page is read up to here."""
 
@@ -107,6 +110,7 @@ class _Reader(HTMLParser):
         self._preformatted = 0
         self._link: tuple[str, int] | None = None
         self._links_left = MAX_LINKS
+        self._targets_left = MAX_TARGETS
         self._tags_left = MAX_TAGS
 
     @property
@@ -172,7 +176,10 @@ class _Reader(HTMLParser):
             raise _EnoughError
 
     def _begin_link(self, href: str | None) -> None:
-        url = _absolute(self._base_url, href) if self._links_left else None
+        if not (self._links_left and self._targets_left):
+            return
+        self._targets_left -= 1
+        url = _absolute(self._base_url, href)
         if url is not None:
             self._links_left -= 1
             self._link = (url, len(self._pieces))

@@ -11,6 +11,7 @@ from attache_core.testing.model_http import ReceivedRequest
 from attache_core.testing.search_server import Answering, SearchServer, WebAnswer, web_json
 from attache_core.tools.outbound.fetch import Exchanges
 from attache_core.tools.web_search.declaration import SearchScope, search_scope
+from attache_core.tools.web_search.search import MAX_RESULTS_READ
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.tools.web_search.web_search import WebSearch
 from core.tools.web_search.conftest import KEY, TLS, Run
@@ -166,6 +167,13 @@ async def test_no_more_results_and_no_longer_ones_than_the_context_size_allows(s
     result = await run(search("a"), scope=SearchScope(max_results=2, max_snippet_chars=3))
     told = "\n\n".join(f"{n + 1}. T\nhttps://h.test/{n}\nxxx" for n in range(2))
     assert result.output == f"{HEAD}Results for 'a':\n\n{told}"
+
+
+async def test_answer_of_many_results_is_read_up_to_its_bound(server: SearchServer, run: Run) -> None:
+    urls = [f"https://{number}.b.test/" for number in range(MAX_RESULTS_READ - 1)]
+    server.answers["/search"] = found(*urls, "https://a.test/1", "https://a.test/2")
+    result = await run(search("a"), scope=SearchScope(allowed_domains=("a.test",)))
+    assert [source.url for source in result.sources] == ["https://a.test/1"]
 
 
 async def test_queries_of_all_calls_share_one_bound(server: SearchServer) -> None:
