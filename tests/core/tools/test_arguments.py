@@ -135,6 +135,7 @@ def test_half_of_a_surrogate_pair_is_refused_however_it_is_written(text: str) ->
         parse_arguments(text)
 
 
+@settings(deadline=None)
 @given(
     st.text(alphabet=st.characters(), max_size=40)
     | st.recursive(

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attache_core.errors import ClientError
@@ -286,6 +286,7 @@ async def test_tool_whose_own_work_was_cancelled_fails_alone() -> None:
     assert results == [failed, CallResult("said {}")]
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     rounds=st.lists(
         st.tuples(
