@@ -8,6 +8,7 @@ import pytest
 
 from attache_core.testing.model_script import call, function_calls, text
 from attache_core.testing.search_server import WebAnswer, running_search_server, web_json, web_page
+from attache_core.tools.web_search.item import DONE
 from e2e.stage import check, open_stage
 
 CANARY = "canary-9b42e7"
@@ -43,10 +44,12 @@ async def test_web_is_searched_and_read_and_cited_and_the_key_shown_to_nobody_bu
                 assert ["It is hot." in told[0], "Green tea." in told[1]] == [True, True]
                 tokens = [asked.headers.get("x-subscription-token") for asked in web.requests]
                 assert sorted(map(str, tokens)) == ["None", CANARY, CANARY]
+                assert answer.body["tool_usage"]["web_search"] == {"num_requests": 2}
                 assert (await stage.get(f"/v1/responses/{answer.body['id']}")).json() == answer.body
 
                 more = check(await stage.ask(input="So?", previous_response_id=answer.body["id"], stream=stream))
                 assert more.text == "As I said."
+                assert [item["output"] for item in stage.model.asked[2]["input"] if "output" in item] == [DONE, DONE]
                 assert CANARY not in repr([answer.body, answer.events, more.body, stage.model.asked])
             stored = b"".join(stage.storage.with_name(name).read_bytes() for name in ("attache.db", "attache.db-wal"))
             assert CANARY not in repr(stage.settings) + stage.settings.model_dump_json()

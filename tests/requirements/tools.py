@@ -6,6 +6,7 @@ from requirements.requirement import Requirement, within
 from requirements.sources import DESIGN, FUNCTIONS, MCP, MCP_TOOLS, REMOTE_MCP, bug
 
 _TURNS = "tests/e2e/test_turns.py"
+_ROUNDS = "tests/e2e/test_tool_rounds.py"
 _MCP = "tests/core/tools/mcp"
 
 REQUIREMENTS = (
@@ -220,6 +221,35 @@ REQUIREMENTS = (
         MCP,
         "Whatever a tool server answers is a listing and a result, or an error in them.",
         (f"{_MCP}/test_any_answer.py",),
+    ),
+    Requirement(
+        "tool-rounds-of-many-calls",
+        bug("vllm-project/vllm", 57791),
+        "Calls that hang, fail, are too many or the same again leave one response, in order, with an output for each.",
+        within(
+            _ROUNDS,
+            "test_five_calls_of_which_one_hangs_and_one_fails_are_one_response_in_the_order_of_the_calls",
+            "test_result_of_any_text_is_told_shown_and_stored_alike",
+            "test_round_of_more_calls_than_are_allowed_runs_these_and_answers_each",
+        ),
+    ),
+    Requirement(
+        "tool-loop-detector",
+        bug("ComposioHQ/composio", 3654),
+        "The same call over and over is told to the model as an error and reaches no tool, over all rounds.",
+        within(_ROUNDS, "test_same_call_in_round_after_round_is_run_no_more_and_the_turn_keeps_its_work"),
+    ),
+    Requirement(
+        "tool-kinds-in-one-round",
+        bug("vercel/ai", 12178),
+        "Calls of the gateway's and of the client's tools in one round are each executed by one side, under one id.",
+        within(_ROUNDS, "test_calls_of_every_kind_in_one_round_keep_their_order_and_the_client_answers_its_own"),
+    ),
+    Requirement(
+        "tool-not-run-here",
+        DESIGN,
+        "A tool of OpenAI's that nothing here runs is refused by name, unless the operator leaves such tools out.",
+        within(_ROUNDS, "test_tool_that_nothing_here_runs_is_refused_by_name"),
     ),
     Requirement(
         "tool-scheduling",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from attache_core.json_codec import Json
 from attache_core.tools.registry import ToolRegistry
 from attache_core.tools.tool_type import OfferedTool
+from attache_core.types.tools import chosen_type
 
 
 def model_tool_choice(choice: object, registry: ToolRegistry) -> object:
@@ -45,7 +46,8 @@ def _chosen(entry: Json, registry: ToolRegistry) -> list[Json]:
 
 def _means(entry: Json, tool: OfferedTool) -> bool:
     owner = entry.get("server_label", entry.get("namespace"))
-    return entry.get("type") == tool.type and entry.get("name") in (None, tool.name) and owner == tool.owner
+    is_of_type = chosen_type(str(entry.get("type"))) == chosen_type(tool.type)
+    return is_of_type and entry.get("name") in (None, tool.name) and owner == tool.owner
 
 
 def _is_of_all(choice: Json) -> bool:

@@ -8,7 +8,7 @@ never executed. Unaware of tool types, rounds, events and stores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from attache_core.errors import AttacheError, ClientError
@@ -59,10 +59,12 @@ class ToolRegistry:
         return {(tool.type, tool.owner, tool.name): name for name, tool in self.tools.items()}
 
 
-async def build_registry(tools: Sequence[Json], types: ToolTypes) -> ToolRegistry:
+async def build_registry(tools: Sequence[Json], types: ToolTypes, found: Sequence[int] = ()) -> ToolRegistry:
     """Read the declarations of a request, asking all at once what they offer where somebody has to be asked.
 
-    Who cannot be asked has an announcement that says so and no tools; it neither fails nor delays the others.
+    Who cannot be asked has an announcement that says so and no tools; it neither fails nor delays the others. `found`
+    are the places of what a search has loaded (see `tool_search.LoadedTools`): where there are more tools than the
+    settings allow, of these the first are deferred again, because a client could not take back what was found.
 
     Raises:
         ClientError: a declaration cannot be used, or there are more tools than the settings allow.
@@ -71,7 +73,7 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes) -> ToolRegistr
     async with task_scope() as tasks:
         asked = [tasks.start(_offer(types, tool)) for tool in tools]
         offers = [_accepted(await offer) for offer in asked]
-    registry = _registry(offers, types)
+    registry = _registry(_fitting(offers, found, types.max_tools), types)
     if len(registry.function_tools) > types.max_tools:
         message = (
             f"The request gives the model {len(registry.function_tools)} tools, and at most "
@@ -94,6 +96,20 @@ def _accepted(offer: Offer | AttacheError) -> Offer:
     if isinstance(offer, AttacheError):
         raise offer
     return offer
+
+
+def _fitting(offers: Sequence[Offer], found: Sequence[int], max_tools: int) -> list[Offer]:
+    """The offers, with as many tools of the found ones deferred as are too many; of one, its last tools first."""
+    fitting = list(offers)
+    excess = sum(not tool.deferred for offer in offers for tool in offer.tools) - max_tools
+    for place in found:
+        tools = list(offers[place].tools)
+        for at in reversed(range(len(tools))):
+            if excess > 0 and not tools[at].deferred:
+                tools[at] = replace(tools[at], deferred=True)
+                excess -= 1
+        fitting[place] = replace(offers[place], tools=tuple(tools))
+    return fitting
 
 
 def _registry(offers: Sequence[Offer], types: ToolTypes) -> ToolRegistry:

@@ -25,7 +25,7 @@ from attache_core.json_codec import Json, encode
 from attache_core.tools.bugs import bugs_without_text
 from attache_core.tools.choice import fulfilled, model_tool_choice
 from attache_core.tools.client.additional_tools import with_additional_tools
-from attache_core.tools.client.tool_search import with_loaded_tools
+from attache_core.tools.client.tool_search import LoadedTools, with_loaded_tools
 from attache_core.tools.history import model_input
 from attache_core.tools.registry import ToolRegistry, build_registry
 from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
@@ -89,10 +89,10 @@ async def run_tool_loop(
     given = input_items(turn.body)
     declared: Sequence[Json] = turn.body.get("tools") or []
     types.check(declared)
-    tools = with_loaded_tools(with_additional_tools(declared, given), given)
-    turn = turn.with_body(tools=tools)
-    client = ClientStream(turn, types.public([*declared, *tools[len(declared) :]]))
-    steps = _run_turn(turn, below, types, client, limits)
+    loaded = with_loaded_tools(with_additional_tools(declared, given), given)
+    turn = turn.with_body(tools=loaded.tools)
+    client = ClientStream(turn, types.public([*declared, *loaded.tools[len(declared) :]]))
+    steps = _run_turn(turn, below, _Declared(loaded, types), client, limits)
     if turn.stream and limits.progress_interval_s:
         steps = with_signs_of_life(steps, interval_s=limits.progress_interval_s, sign=client.progress)
     try:
@@ -107,14 +107,27 @@ async def run_tool_loop(
             yield event
 
 
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The tools of a turn, of which nobody was asked yet what they offer."""
+
+    loaded: LoadedTools
+    types: ToolTypes
+
+    def needs_discovery(self) -> bool:
+        return self.types.needs_discovery(self.loaded.tools)
+
+    async def registry(self) -> ToolRegistry:
+        return await build_registry(self.loaded.tools, self.types, self.loaded.found)
+
+
 async def _run_turn(
-    turn: TurnRequest, below: Below, types: ToolTypes, client: ClientStream, limits: LoopLimits
+    turn: TurnRequest, below: Below, declared: _Declared, client: ClientStream, limits: LoopLimits
 ) -> _Steps:
     """All of a turn but its failure; no step is empty, because what the client does not see is silence to it."""
-    tools: Sequence[Json] = turn.body["tools"]
-    if turn.stream and types.needs_discovery(tools):
+    if turn.stream and declared.needs_discovery():
         yield client.start()
-    registry = await build_registry(tools, types)
+    registry = await declared.registry()
     async with aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
         async for shown in steps:
             if shown:

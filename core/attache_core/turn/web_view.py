@@ -1,4 +1,4 @@
-"""What of web searches a client sees in a response: citations in the text, and of the calls what it asked for.
+"""What of web searches a client sees in a response: citations in the text, their number, of the calls what it wants.
 
 The items that the response is made of hold more, for the rounds to come. Sans-IO; one object for each turn.
 """
@@ -10,7 +10,7 @@ from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.web_search.citing import Citing
 from attache_core.tools.web_search.declaration import DECLARATIONS
-from attache_core.tools.web_search.item import ITEM, public_item
+from attache_core.tools.web_search.item import ITEM, num_requests, public_item
 from attache_core.types.turn import TurnRequest, input_items
 
 
@@ -31,11 +31,14 @@ class WebView:
         if isinstance(item, dict) and item.get("type") == ITEM:
             return Event(event.type, {**event.data, "item": public_item(item, self._include)})
         if isinstance(response, dict) and any(each.get("type") == ITEM for each in response["output"]):
-            return Event(event.type, {**event.data, "response": {**response, "output": self._output(response)}})
+            return Event(event.type, {**event.data, "response": self._response(response)})
         return event
 
-    def _output(self, response: Json) -> list[Json]:
-        return [public_item(item, self._include) if item.get("type") == ITEM else item for item in response["output"]]
+    def _response(self, response: Json) -> Json:
+        kept: list[Json] = response["output"]
+        output = [public_item(item, self._include) if item.get("type") == ITEM else item for item in kept]
+        used = {**response["tool_usage"], "web_search": {"num_requests": num_requests(kept)}}
+        return {**response, "output": output, "tool_usage": used}
 
 
 def web_view(turn: TurnRequest) -> WebView | None:

@@ -16,7 +16,7 @@ from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.types.extensions import Extensions, extensions_of
 from attache_core.types.shape import Check, RequiredText, Shape, array_of, json_object, named_by_type, one_of
-from attache_core.types.tools import declared
+from attache_core.types.tools import chosen_type, declared
 from attache_core.types.violation import enumerated, quoted, wrong_type, wrong_value
 
 _objects = array_of(json_object, "an array of objects")
@@ -96,4 +96,4 @@ def _is_declared(reference: Json, tools: Sequence[Json]) -> bool:
         case "namespace" | "tool_search":  # no choice of the API
             return False
         case kind:
-            return any(tool["type"] == kind for tool in tools)
+            return isinstance(kind, str) and any(chosen_type(tool["type"]) == chosen_type(kind) for tool in tools)

@@ -133,6 +133,12 @@ def is_hosted(tool: object, installed: Container[str] = ()) -> bool:
     return _DATE.sub("", tool["type"]) in HOSTED_TOOLS
 
 
+def chosen_type(kind: str) -> str:
+    """What a `tool_choice` means by a type: of a tool that is built into the API, also its previews and dated ones."""
+    name = _DATE.sub("", kind)
+    return name.removesuffix("_preview") if name in HOSTED_TOOLS else kind
+
+
 @lru_cache(maxsize=8)
 def _declarations_check(extensions: Extensions) -> Check:
     check_supported = named_by_type({**SHAPES, **extensions.tools})
@@ -151,6 +157,10 @@ def check_tools(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any 
     if isinstance(value, list) and len(value) > MAX_TOOLS:
         bound = f"Expected an array with maximum length {MAX_TOOLS}, but got an array with length {len(value)} instead."
         raise refused("array_above_max_length", f"Invalid '{{param}}': array too long. {bound}")
+    return _check_each(value, info)
+
+
+def _check_each(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any JSON value
     _declarations_check(extensions_of(info))(value)
     _require_unique("name", [tool["name"] for tool in value if tool["type"] in _CALLED_BY_NAME])
     _require_unique("name", declared(value, "namespace", "name"))
@@ -159,11 +169,11 @@ def check_tools(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any 
 
 
 class _Tools(Shape):
-    tools: Annotated[Any, PlainValidator(check_tools)]
+    tools: Annotated[Any, PlainValidator(_check_each)]
 
 
 def validate_tools(tools: object, extensions: Extensions = NO_EXTENSIONS) -> None:
-    """Look at the `tools` of a request alone, as `request.validate_create` does.
+    """Look at the `tools` of a turn as `request.validate_create` does, but for their number: searches may find many.
 
     Raises:
         ClientError: 400 with `param` and `code` for the first thing that is wrong.

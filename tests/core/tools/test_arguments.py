@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -62,6 +63,21 @@ def test_what_is_not_plain_is_passed_over(value: Any, schema: Any) -> None:
     assert list(faults(value, schema)) == []
 
 
+@pytest.mark.parametrize(
+    ("element", "schema"),
+    [
+        ("x7999", {"enum": [f"x{number}" for number in range(8000)]}),
+        ({}, {"required": [1] * 20_000}),
+        ("x", {"type": ["null"] * 10_000 + ["string"]}),
+        ({"y": 1}, {"anyOf": [], "additionalProperties": False, **{f"x_{number}": 1 for number in range(5000)}}),
+    ],
+)
+def test_many_values_of_a_long_schema_are_looked_at_to_a_bound(element: Any, schema: Json) -> None:
+    """Each value for itself is cheap to look at; all of them would take a minute."""
+    value: Json = {"b": 1, "a": [element] * 20_000}
+    assert list(faults(value, of(a={"type": "array", "items": schema}, b=TEXT))) == ["b must be of type string"]
+
+
 def test_value_of_any_depth_is_looked_at_to_a_bound() -> None:
     schema: Json = {"type": "array"}
     schema["items"] = schema
@@ -111,6 +127,32 @@ def test_what_a_full_validator_accepts_is_accepted(value: Any, schema: Json) -> 
         accepted = jsonschema.Draft202012Validator(schema).is_valid(value)
     if accepted:
         assert list(faults(value, schema)) == []
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"a": "\ud800"}', '{"\udfff": 1}', '{"a": ["\\udcff\\ud83d"]}'])
+def test_half_of_a_surrogate_pair_is_refused_however_it_is_written(text: str) -> None:
+    with pytest.raises(ValueError, match="half of a surrogate pair"):
+        parse_arguments(text)
+
+
+@settings(deadline=None)
+@given(
+    st.text(alphabet=st.characters(), max_size=40)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec=None)), inner),
+    ).map(json.dumps)
+    | st.lists(st.sampled_from('{}[]":,\\ud8 0aeE+-.1NaInfity\n\x00\ud800\ufeff')).map("".join)
+)
+def test_any_text_is_arguments_that_every_tool_can_be_sent_or_is_refused(text: str) -> None:
+    try:
+        arguments = parse_arguments(text)
+    except ValueError:
+        return
+    assert isinstance(arguments, dict)
+    assert parse_arguments(json.dumps(arguments, allow_nan=False, ensure_ascii=False)) == arguments
+    encode(arguments).decode()
+    json.dumps(arguments, ensure_ascii=False).encode()
 
 
 def test_arguments_go_on_as_they_were_written() -> None:

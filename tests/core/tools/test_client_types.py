@@ -17,11 +17,12 @@ from openai.types.responses import (
 from openai.types.responses.response_output_item import LocalShellCall
 from pydantic import BaseModel
 
+from attache_core.errors import ClientError
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ItemEvent, ModelEvent
 from attache_core.json_codec import Json, decode, encode
 from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.client.additional_tools import with_additional_tools
-from attache_core.tools.client.tool_search import with_loaded_tools
+from attache_core.tools.client.tool_search import LoadedTools, with_loaded_tools
 from attache_core.tools.history import model_input
 from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
@@ -268,13 +269,12 @@ def found(*tools: Json) -> Json:
 async def test_deferred_tool_is_told_only_once_it_was_found(mcp: McpServers) -> None:
     now = {**FUNCTION, "name": "later"}
     for history, told in (([], ["tool_search"]), ([found(LATER)], ["tool_search", "later"])):
-        registry = await registry_of(mcp, *with_loaded_tools([SEARCH, LATER], history))
+        registry = await registry_of(mcp, *with_loaded_tools([SEARCH, LATER], history).tools)
         assert [tool["name"] for tool in registry.function_tools] == told
         assert "later" in registry.tools
-    assert with_loaded_tools([], [found(LATER), found({**LATER, "description": "New."})]) == [
-        {**now, "description": "New."}
-    ]
-    assert with_loaded_tools([LATER], []) == [now]
+    new = {**LATER, "description": "New."}
+    assert with_loaded_tools([], [found(LATER), found(new)]) == LoadedTools([{**now, "description": "New."}], (0,))
+    assert with_loaded_tools([LATER], []) == LoadedTools([now], ())
 
 
 def added(*tools: Json) -> Json:
@@ -288,7 +288,7 @@ async def test_tools_that_an_item_adds_are_as_if_declared_and_the_item_is_not_to
         added({**CUSTOM, "description": "New."}),
     ]
     tools = with_additional_tools([FUNCTION], history)
-    registry = await registry_of(mcp, *with_loaded_tools(tools, history))
+    registry = await registry_of(mcp, *with_loaded_tools(tools, history).tools)
 
     assert tools == [FUNCTION, SEARCH, LATER, {**CUSTOM, "description": "New."}]
     assert [tool["name"] for tool in registry.function_tools] == [FUNCTION["name"], "tool_search", CUSTOM["name"]]
@@ -302,7 +302,7 @@ async def test_tool_that_an_item_adds_under_a_declared_name_is_the_declared_one(
 async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) -> None:
     deferred = {**NAMESPACE, "tools": [{**FUNCTION, "defer_loading": True}, CUSTOM]}
     registry = await registry_of(mcp, SEARCH, deferred)
-    loaded = await registry_of(mcp, *with_loaded_tools([SEARCH, deferred], [found(deferred)]))
+    loaded = await registry_of(mcp, *with_loaded_tools([SEARCH, deferred], [found(deferred)]).tools)
 
     assert [tool["name"] for tool in registry.function_tools] == ["tool_search", "files__echo"]
     assert [tool["name"] for tool in loaded.function_tools] == ["tool_search", "files__add", "files__echo"]
@@ -310,9 +310,42 @@ async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) ->
 
 async def test_members_of_a_namespace_that_were_found_one_after_the_other_can_all_be_called(mcp: McpServers) -> None:
     histories = [found({**NAMESPACE, "tools": [FUNCTION]}), found({**NAMESPACE, "tools": [CUSTOM]})]
-    registry = await registry_of(mcp, *with_loaded_tools([SEARCH], histories))
+    registry = await registry_of(mcp, *with_loaded_tools([SEARCH], histories).tools)
 
     assert [tool["name"] for tool in registry.function_tools] == ["tool_search", "files__add", "files__echo"]
+
+
+async def test_what_was_found_longest_ago_is_deferred_again_where_there_are_too_many_tools(mcp: McpServers) -> None:
+    old = [{**FUNCTION, "name": f"old{number}", "defer_loading": True} for number in range(140)]
+    members = [{**FUNCTION, "name": f"m{number}"} for number in range(40)]
+    history = [found(*old), found({**NAMESPACE, "tools": members}), found(old[7])]
+    loaded = with_loaded_tools([SEARCH, FUNCTION, *old[:50]], history)
+    registry = await build_registry(loaded.tools, builtin_tool_types(mcp), loaded.found)
+
+    told = [tool["name"] for tool in registry.function_tools]
+    kept = ["old7", *(f"old{number}" for number in range(55, 140))]
+    assert told == ["tool_search", "add", *kept, *(f"files__m{number}" for number in range(40))]
+    assert {f"old{number}" for number in range(140)} <= set(registry.tools)
+
+
+async def test_tools_that_were_declared_are_never_deferred_to_make_room(mcp: McpServers) -> None:
+    many = [{**FUNCTION, "name": f"f{number}"} for number in range(128)]
+    loaded = with_loaded_tools([SEARCH, *many], [found(many[0], LATER)])
+    with pytest.raises(ClientError) as raised:
+        await build_registry(loaded.tools, builtin_tool_types(mcp), loaded.found)
+    assert (raised.value.code, raised.value.message.partition(",")[0]) == (
+        "too_many_tools",
+        "The request gives the model 129 tools",
+    )
+
+
+async def test_tools_found_under_one_name_are_one_tool_the_last_or_the_declared_one(mcp: McpServers) -> None:
+    function, custom = {**FUNCTION, "name": "same"}, {**CUSTOM, "name": "same"}
+    history = [found(function), found(custom)]
+    assert with_loaded_tools([SEARCH], history) == LoadedTools([SEARCH, custom], (1,))
+    declared = with_loaded_tools([SEARCH, function], history)
+    assert declared == LoadedTools([SEARCH, function], ())
+    await build_registry(declared.tools, builtin_tool_types(mcp), declared.found)
 
 
 async def test_search_with_arguments_too_deep_to_be_written_has_none(mcp: McpServers) -> None:

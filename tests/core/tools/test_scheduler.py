@@ -3,9 +3,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from attache_core.errors import ClientError
 from attache_core.events.model_events import ModelEvent
@@ -282,3 +284,50 @@ async def test_tool_whose_own_work_was_cancelled_fails_alone() -> None:
     results = await run(GatewayCall(FakeTool(awaits_what_is_cancelled), ""), GatewayCall(FakeTool(says), ""))
     failed = CallResult(None, protocol_error(-32603, "The gateway failed to run the tool."))
     assert results == [failed, CallResult("said {}")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rounds=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(["says", "hangs", "breaks", "alone", "alone hangs"]), min_size=1, max_size=6),
+            st.integers(0, 12) | st.none(),
+        ),
+        max_size=8,
+    ),
+    slots=st.integers(1, 3),
+)
+def test_whatever_becomes_of_rounds_they_give_all_slots_back(
+    rounds: list[tuple[list[str], int | None]], slots: int
+) -> None:
+    """Each round ends by itself or, after some steps of the event loop, because its client leaves."""
+    asyncio.run(_give_all_slots_back(rounds, CallSlots(slots), slots))
+
+
+async def _give_all_slots_back(rounds: list[tuple[list[str], int | None]], worker: CallSlots, slots: int) -> None:
+    limits = CallLimits(max_parallel_calls=2, call_timeout_s=0.005, worker=worker)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        running = [
+            (tasks.create_task(run(*[GatewayCall(_tool(kind), "{}") for kind in kinds], limits=limits)), steps)
+            for kinds, steps in rounds
+        ]
+        for task, steps in running:
+            for _ in range(steps or 0):
+                await asyncio.sleep(0)
+            if steps is not None:
+                task.cancel()
+    crowd = Crowd()
+    await run(*[GatewayCall(FakeTool(crowd), "{}") for _ in range(slots * 2)], limits=replace(LIMITS, worker=worker))
+    assert crowd.most == slots
+    assert await run(GatewayCall(FakeTool(says, "printer"), "{}"), limits=limits) == [CallResult("said {}")]
+
+
+def _tool(kind: str) -> FakeTool:
+    bodies = {"says": says, "hangs": hangs, "breaks": breaks, "alone": says, "alone hangs": hangs}
+    return FakeTool(bodies[kind], "printer" if kind.startswith("alone") else None)
+
+
+async def test_hundreds_of_calls_in_one_round_are_run_a_few_at_a_time_and_have_their_results() -> None:
+    crowd = Crowd()
+    results = await run(*[GatewayCall(FakeTool(crowd), "{}") for _ in range(500)])
+    assert (len(results), crowd.most, crowd.now) == (500, 5, 0)

@@ -9,7 +9,8 @@ Source: API reference, "Tool search"; OpenAI's recordings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from attache_core.json_codec import Json, encode
@@ -80,20 +81,57 @@ class ToolSearchCall(ActionCall):
         return {**item, "arguments": {}}
 
 
-def with_loaded_tools(declared: Sequence[Json], history: Iterable[Json]) -> list[Json]:
+@dataclass(frozen=True, slots=True)
+class LoadedTools:
+    """The tools of a turn.
+
+    Attributes:
+        tools: the declarations, those of the request first, and after them what searches have found besides.
+        found: the places in `tools` of what a search has loaded, what was found longest ago first.
+    """
+
+    tools: list[Json]
+    found: tuple[int, ...]
+
+
+def with_loaded_tools(declared: Sequence[Json], history: Iterable[Json]) -> LoadedTools:
     """The tools of a turn: those declared, and those that the searches of the conversation have found.
 
     What was found is no longer deferred. A declared tool keeps its place; the others follow in the order in which they
-    were found, the last finding of each; a namespace has the members of all its findings.
+    were found, the last finding of each; a namespace has the members of all its findings. Of tools that a model would
+    call by the same name the declared one is meant, else the last one that was found.
     """
-    found: dict[tuple[object, object], Json] = {}
-    for item in history:
-        for tool in (item.get("tools") or ()) if item.get("type") == "tool_search_output" else ():
-            found[_key(tool)] = _joined(found.get(_key(tool)), _loaded(tool))
+    found: dict[_Claim, Json] = {}
+    ages: dict[_Claim, int] = {}
+    for age, tool in enumerate(_findings(history)):
+        claim = _claim(tool)
+        found[claim] = _joined(found.get(claim), _loaded(tool))
+        ages[claim] = age
     searches = any(tool.get("type") == "tool_search" for tool in declared)
-    tools = [_loaded(tool) if not searches or _key(tool) in found else tool for tool in declared]
-    known = {_key(tool) for tool in declared}
-    return [*tools, *(tool for key, tool in found.items() if key not in known)]
+    known = {_claim(tool): tool for tool in declared}
+    tools = [_loaded(tool) if not searches or _claim(tool) in found else tool for tool in declared]
+    tools += [tool for claim, tool in found.items() if claim not in known]
+    loaded = [at for at, tool in enumerate(tools) if _was_loaded(known.get(_claim(tool)), _claim(tool) in found)]
+    return LoadedTools(tools, tuple(sorted(loaded, key=lambda at: ages[_claim(tools[at])])))
+
+
+_Claim = tuple[object, object]
+
+
+def _findings(history: Iterable[Json]) -> Iterator[Json]:
+    for item in history:
+        if item.get("type") == "tool_search_output":
+            yield from item.get("tools") or ()
+
+
+def _was_loaded(declared: Json | None, is_found: bool) -> bool:
+    return is_found and (declared is None or declared != _loaded(declared))
+
+
+def _claim(tool: Json) -> _Claim:
+    """What only one tool of a request may have: a function and a custom tool cannot have the same name."""
+    kind = tool.get("type")
+    return "called by name" if kind in ("function", "custom") else kind, tool.get("name")
 
 
 def _key(tool: Json) -> tuple[object, object]:

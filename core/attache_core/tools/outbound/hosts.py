@@ -15,19 +15,31 @@ _MAX_CHARS = 253
 
 
 def plain_host(host: str) -> str:
-    """A host as it is compared: ASCII, lower case, without the dot that may end it.
+    """A host as it is compared: in ASCII (other letters as `xn--`) and lower case, without the dot that may end it.
 
     Raises:
-        ValueError: it is no host name in ASCII and no numeric address (of IPv6 without brackets and zone).
+        ValueError: it is no host name and no numeric address (of IPv6 without brackets and zone).
     """
-    plain = host.lower().removesuffix(".")
+    plain = _ascii(host).lower().removesuffix(".")
     if len(plain) > _MAX_CHARS or not (_NAME.fullmatch(plain) or _IPV6.fullmatch(plain)):
         raise ValueError("not a host name")
     return plain
 
 
+def _ascii(host: str) -> str:
+    """As the client of HTTP would write it, so that nobody is asked under another name than the one that was judged."""
+    if host.isascii():
+        return host
+    import httpx2  # noqa: PLC0415 - who only reads settings need not wait for it to load
+
+    try:
+        return httpx2.URL(scheme="http", host=host).raw_host.decode("ascii")
+    except (httpx2.InvalidURL, UnicodeError):
+        raise ValueError("not a host name") from None
+
+
 def host_pattern(text: str) -> str:
-    """A pattern in its one spelling. Names with other letters than ASCII are written in their `xn--` form.
+    """A pattern in its one spelling.
 
     Raises:
         ValueError: it is no host name and no `*.` with one.
@@ -36,7 +48,7 @@ def host_pattern(text: str) -> str:
     try:
         return wildcard + plain_host(name)
     except ValueError:
-        raise ValueError(f"{text!r} is no host name in ASCII, such as `example.com`, and no `*.example.com`.") from None
+        raise ValueError(f"{text!r} is no host name, such as `example.com`, and no `*.example.com`.") from None
 
 
 def is_admitted(host: str, patterns: Iterable[str]) -> bool:

@@ -9,8 +9,6 @@ nothing of the URL, whose path or query may be a credential.
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from dataclasses import dataclass
 
 import httpx2
@@ -18,6 +16,7 @@ import httpx2
 from attache_core.errors import ToolError
 from attache_core.tools.outbound.addresses import is_public
 from attache_core.tools.outbound.hosts import is_admitted, plain_host
+from attache_core.tools.outbound.resolver import addresses_of
 from attache_core.tools.outbound.settings import OutboundSettings
 
 MAX_ADDRESSES = 16
@@ -141,10 +140,9 @@ def origin_of(url: httpx2.URL) -> Origin:
 
 async def _lookup(host: str, port: int) -> tuple[str, ...]:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = await addresses_of(host, port)
     except (OSError, UnicodeError, OverflowError):
         raise UnknownHostError("cannot be resolved") from None
-    addresses = tuple(dict.fromkeys(str(info[4][0]) for info in found))
     if not addresses:
         raise UnknownHostError("has no address")
     return addresses

@@ -13,13 +13,15 @@ from pydantic import AfterValidator, PlainValidator, StringConstraints
 from attache_core.json_codec import Json
 from attache_core.tools.outbound.hosts import plain_host
 from attache_core.tools.web_search.location import NO_LOCATION, UserLocation
-from attache_core.types.shape import Shape, array_of, one_of, text
+from attache_core.types.shape import Shape, array_of, choice, one_of, text
 from attache_core.types.violation import quoted, refused
 
 MAX_DOMAINS = 100
 """In one list of domains (API reference)."""
 
-DECLARATIONS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
+PREVIEW = "web_search_preview"
+
+DECLARATIONS = ("web_search", "web_search_2025_08_26", PREVIEW, f"{PREVIEW}_2025_03_11")
 
 CONTEXT_SIZES = ("low", "medium", "high")
 
@@ -52,6 +54,9 @@ def _check_access(value: bool) -> bool:
     return value
 
 
+_check_content_types = array_of(choice("text"), "an array of content types")
+"""Images are not searched for."""
+
 Domains = Annotated[Any, PlainValidator(_check_domains)]
 _Place = Annotated[str, StringConstraints(max_length=200)]
 
@@ -80,6 +85,7 @@ class WebSearchTool(Shape):
     search_context_size: Annotated[str, one_of(*CONTEXT_SIZES)] | None = None
     user_location: Location | None = None
     external_web_access: Annotated[bool, AfterValidator(_check_access)] | None = None
+    search_content_types: Annotated[Any, PlainValidator(_check_content_types)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +128,20 @@ def search_scope(declaration: Json) -> SearchScope:
 
 
 def public_web_search_tool(declaration: Json) -> Json:
-    """What a response shows of it, as OpenAI's do; there, a location that is not given is the United States."""
+    """What a response shows of it, as OpenAI's do; there, a location that is not given is the United States.
+
+    The preview has no filters in the API. Here it may have them, and shows them only then.
+    """
     location = declaration.get("user_location")
     places: Json = {"type": "approximate", "city": None, "country": None, "region": None, "timezone": None}
-    own: Json = {"filters": declaration.get("filters")}
-    if declaration["type"].startswith("web_search_preview"):
-        own = {"search_content_types": declaration.get("search_content_types") or ["text"]}
+    filters = declaration.get("filters")
+    special = {"filters": filters}
+    if declaration["type"].startswith(PREVIEW):
+        content_types = declaration.get("search_content_types") or ["text"]
+        special = {"search_content_types": content_types, **({} if filters is None else special)}
     return {
         "type": declaration["type"],
-        **own,
+        **special,
         "search_context_size": declaration.get("search_context_size") or "medium",
         "user_location": None if location is None else {**places, **location},
     }

@@ -15,6 +15,9 @@ from attache_core.tools.web_search.results import MAX_TITLE_CHARS, is_web_url, p
 MAX_LINKS = 500
 """Further links are shown by their words alone."""
 
+MAX_TARGETS = 4000
+"""So many links are looked at for where they lead; those that lead to no other page are not shown as links."""
+
 MAX_TAGS = 100_000
 """A page is read up to here."""
 
@@ -49,7 +52,7 @@ class _EnoughError(Exception):
 def text_of_html(markup: str, base_url: str, max_chars: int) -> tuple[str, str]:
     """The title and the text of a page; each may be empty.
 
-    Reading stops soon after `max_chars` of text; that much of it may be returned, and a little more.
+    Reading stops with the run of text in which `max_chars` are reached; it is returned as far as it goes.
     """
     markup = _ANGLE.sub(_well_formed, markup)
     reader = _Reader(base_url, max_chars)
@@ -107,6 +110,7 @@ class _Reader(HTMLParser):
         self._preformatted = 0
         self._link: tuple[str, int] | None = None
         self._links_left = MAX_LINKS
+        self._targets_left = MAX_TARGETS
         self._tags_left = MAX_TAGS
 
     @property
@@ -172,7 +176,10 @@ class _Reader(HTMLParser):
             raise _EnoughError
 
     def _begin_link(self, href: str | None) -> None:
-        url = _absolute(self._base_url, href) if self._links_left else None
+        if not (self._links_left and self._targets_left):
+            return
+        self._targets_left -= 1
+        url = _absolute(self._base_url, href)
         if url is not None:
             self._links_left -= 1
             self._link = (url, len(self._pieces))

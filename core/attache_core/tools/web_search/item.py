@@ -1,8 +1,9 @@
 """The public life of a `web_search_call` item, and how the model is told of it later on. Pure.
 
 The item is kept with more than a client sees: the titles of its sources, and the text that the model was told, without
-which the next round and the next turn would know nothing of it. `public_item` leaves out what was not asked for.
-Source: API reference, "web_search_call" and `include`; OpenAI's streams.
+which the next round would know nothing of it. `public_item` leaves out what was not asked for, and a later turn knows
+no more than that: OpenAI, too, does not carry what a search found over to the next turn (web search guide, "Search
+context size"). Source: API reference, "web_search_call" and `include`; OpenAI's streams.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ ITEM = "web_search_call"
 SOURCES = "web_search_call.action.sources"
 RESULTS = "web_search_call.results"
 """What `include` may ask for."""
+
+DONE = "[Done in an earlier turn. What it showed is not repeated here; what was said after it was based on it.]"
+NOT_DONE = "[It was not done.]"
+"""What the model is told of a call of an earlier turn, in place of its results."""
 
 
 def call_begun(key: str) -> list[ModelEvent]:
@@ -64,15 +69,36 @@ def sources_of(item: Json) -> Iterator[Source]:
 
 
 def told_call(item: Json, call_id: str, name: str) -> list[Json]:
-    """The function call and the output that the model made and was told; of an item without results, its status."""
+    """The function call and the output that the model made and was told, as far as the item has it."""
     results = item.get("results")
     texts = [result.get("text") for result in results if isinstance(result, dict)] if isinstance(results, list) else []
-    told = "\n".join(text for text in texts if isinstance(text, str)) or str(item.get("status") or "completed")
+    told = "\n".join(text for text in texts if isinstance(text, str)) or _without_results(item)
     arguments = json_codec.encode({"action": _asked(item.get("action"))}).decode()
     return [
         {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments},
         {"type": "function_call_output", "call_id": call_id, "output": told},
     ]
+
+
+def num_requests(output: Iterable[Json]) -> int:
+    """`tool_usage.web_search.num_requests` of a response: the queries of its searches, but for those that failed."""
+    return sum(_queries_of(item) for item in output if item.get("type") == ITEM and item.get("status") == "completed")
+
+
+def _queries_of(item: Json) -> int:
+    action = item.get("action")
+    if not isinstance(action, dict) or action.get("type") != "search":
+        return 0
+    queries = action.get("queries")
+    return len(queries) if isinstance(queries, list) else 1
+
+
+def _without_results(item: Json) -> str:
+    """Said in words: a model that finds nothing but `completed` searches again for what it has already answered."""
+    if item.get("status") not in (None, "completed"):
+        return NOT_DONE
+    pages = [source.url for source in sources_of(item)]
+    return "\n".join([DONE, *(["It showed these pages:", *pages] if pages else [])])
 
 
 def _asked(action: object) -> Json:

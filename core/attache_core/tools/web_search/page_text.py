@@ -49,7 +49,7 @@ class PageText:
 
 
 def page_text(body: bytes, content_type: str, url: str, max_chars: int) -> PageText:
-    """Read a page; `url` is the base of its links. Of the text, somewhat more than `max_chars` may be returned.
+    """Read a page; `url` is the base of its links. More than `max_chars` of the text may be returned.
 
     Raises:
         UnreadableError: it is of a type that is no text.

@@ -7,7 +7,11 @@ for without cookies and credentials. What goes wrong is told in our words, never
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from attache_core.errors import ToolError
 from attache_core.tools.outbound.fetch import Answer, ExchangeLimits, Exchanges, OutboundRequest
@@ -17,6 +21,13 @@ from attache_core.tools.web_search.find import find_in_text
 from attache_core.tools.web_search.page_text import PageText, page_text
 from attache_core.tools.web_search.results import NOT_INSTRUCTIONS, Source, is_in_domains
 from attache_core.tools.web_search.settings import SECTION, WebSearchSettings
+
+MAX_PAGES_READ = 4
+"""Pages that a process turns into text, or looks through, at once; a further one waits."""
+
+_threads = ThreadPoolExecutor(MAX_PAGES_READ, thread_name_prefix="page-reader")
+
+T = TypeVar("T")
 
 _HEADERS = {
     "accept": "text/html, application/xhtml+xml, text/markdown, text/plain, */*;q=0.5",
@@ -71,8 +82,8 @@ class Pages:
         page = await self._page(url, scope, self._settings.max_page_bytes)
         max_matches = self._settings.max_matches
         context_chars = self._settings.match_context_chars
-        found = await asyncio.to_thread(
-            find_in_text, page.content.text, pattern, context_chars=context_chars, max_matches=max_matches
+        found = await _in_thread(
+            partial(find_in_text, page.content.text, pattern, context_chars=context_chars, max_matches=max_matches)
         )
         told = [f"{page.head}\n\n{found.count} found for {pattern!r}.", *found.excerpts]
         if found.count > max_matches:
@@ -87,9 +98,13 @@ class Pages:
         _require_in_scope(answer.url, scope)
         _require_success(answer)
         kind = answer.headers.get("content-type", "text/html")
-        # A page of the worst kind takes a while to read, and nobody else should wait for it.
-        content = await asyncio.to_thread(page_text, answer.body, kind, answer.url, max_chars)
+        content = await _in_thread(partial(page_text, answer.body, kind, answer.url, max_chars))
         return _Page(answer.url, content, answer.cut)
+
+
+async def _in_thread(read: Callable[[], T]) -> T:
+    """A page of the worst kind takes a while to read, and only other pages should wait for it."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, read)
 
 
 def _require_success(answer: Answer) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from attache_core import json_codec
 from attache_core.errors import ToolError
@@ -30,6 +31,9 @@ from attache_core.tools.web_search.results import (
 from attache_core.tools.web_search.settings import SECTION, WebSearchSettings
 
 _log = logging.getLogger(__name__)
+
+MAX_RESULTS_READ = 500
+"""Of one answer; those after them are not looked at."""
 
 _OPERATORS_CHOICE = OutboundPolicy(SECTION, OutboundSettings(allow_private_addresses=True))
 """The provider's URL is in the gateway file, or is the provider's own: nobody else has a say in it."""
@@ -100,7 +104,8 @@ class Searches:
 
     def _kept(self, answer: object, scope: SearchScope) -> tuple[SearchResult, ...]:
         """The provider filters as well as it can; here it is made sure."""
-        found = {result.url: result for result in self._provider.results(answer) if result is not None}
+        read = islice(self._provider.results(answer), MAX_RESULTS_READ)
+        found = {result.url: result for result in read if result is not None}
         kept = [
             result
             for url, result in found.items()

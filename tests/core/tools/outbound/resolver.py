@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from typing import Any
-
 import pytest
+
+from attache_core.tools.outbound import resolver
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """Let the running loop's resolver give these answers to names, one after the other; returns the names asked for."""
-    loop = asyncio.get_running_loop()
-    real, left, asked = loop.getaddrinfo, list(answers), list[str]()
+    """Let the resolver give these answers to names, one after the other; returns the names asked for."""
+    real, left, asked = resolver.addresses_of, list(answers), list[str]()
 
-    async def getaddrinfo(host: Any, port: Any, **options: Any) -> Any:
+    async def addresses_of(host: str, port: int) -> tuple[str, ...]:
         if host[:1].isdigit():
-            return await real(host, port, **options)
+            return await real(host, port)
         asked.append(host)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in left.pop(0)]
+        return tuple(left.pop(0))
 
-    monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr("attache_core.tools.outbound.policy.addresses_of", addresses_of)
     return asked

@@ -32,8 +32,8 @@ KEY = "canary-key-7f3a"
         ),
         ({"search_context_size": "high"}, SearchScope(max_results=15, max_snippet_chars=2000)),
         (
-            {"filters": {"allowed_domains": ["A.test", "a.test."], "blocked_domains": ["b.a.test"]}},
-            SearchScope(("a.test",), ("b.a.test",)),
+            {"filters": {"allowed_domains": ["A.test", "a.test."], "blocked_domains": ["b\u00fccher.a.test"]}},
+            SearchScope(("a.test",), ("xn--bcher-kva.a.test",)),
         ),
         (
             {"user_location": {"type": "approximate", "country": "de", "city": "Ulm", "region": "", "timezone": None}},
@@ -56,6 +56,8 @@ WRONG: list[tuple[Json, str]] = [
     ({"user_location": {"type": "exact"}}, "user_location.type"),
     ({"user_location": {"country": "Germany"}}, "user_location.country"),
     ({"external_web_access": False}, "external_web_access"),
+    ({"search_content_types": ["text", "image"]}, "search_content_types[1]"),
+    ({"search_content_types": "text"}, "search_content_types"),
 ]
 
 
@@ -80,6 +82,12 @@ def test_response_shows_a_declaration_with_its_defaults() -> None:
         "search_context_size": "medium",
         "user_location": {"type": "approximate", "country": "DE", "city": None, "region": None, "timezone": None},
     }
+
+
+def test_response_shows_filters_of_a_preview_where_it_has_them() -> None:
+    declaration = {"type": "web_search_preview_2025_03_11", "filters": {"allowed_domains": ["a.test"]}}
+    check(WebSearchTool, {**declaration, "search_content_types": ["text"]})
+    assert public_web_search_tool(declaration)["filters"] == {"allowed_domains": ["a.test"]}
 
 
 @pytest.mark.parametrize(

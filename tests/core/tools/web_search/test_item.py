@@ -4,10 +4,13 @@ import pytest
 
 from attache_core.json_codec import Json, decode
 from attache_core.tools.web_search.item import (
+    DONE,
+    NOT_DONE,
     RESULTS,
     SOURCES,
     call_begun,
     call_ended,
+    num_requests,
     public_item,
     sources_of,
     told_call,
@@ -101,7 +104,32 @@ def test_model_is_told_of_a_call_what_it_was_told_then() -> None:
 @pytest.mark.parametrize(
     "item", [{"type": "web_search_call"}, {"action": 1, "results": 2, "status": None}, {"results": [1]}]
 )
-def test_item_that_a_client_sends_back_without_results_is_told_by_its_status(item: Json) -> None:
+def test_item_that_a_client_sends_back_without_results_is_told_as_done(item: Json) -> None:
     call, output = told_call(item, "call_1", "web_search")
-    assert (decode(call["arguments"]), output["output"]) == ({"action": {}}, "completed")
+    assert (decode(call["arguments"]), output["output"]) == ({"action": {}}, DONE)
     assert (list(sources_of(item)), public_item(item, ())) == ([], {k: v for k, v in item.items() if k != "results"})
+
+
+def test_call_of_an_earlier_turn_is_told_with_the_pages_that_the_client_got_of_it() -> None:
+    _, output = told_call(public_item(kept(), (SOURCES,)), "call_1", "web_search")
+    assert output["output"].splitlines() == [DONE, "It showed these pages:", *(page.url for page in PAGES)]
+
+
+@pytest.mark.parametrize("status", ["failed", "in_progress", "searching"])
+def test_call_of_an_earlier_turn_that_did_not_end_well_is_told_so(status: str) -> None:
+    assert told_call({**public_item(kept(), ()), "status": status}, "call_1", "web_search")[1]["output"] == NOT_DONE
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (kept(), 1),
+        (kept({"type": "search", "query": "tea", "queries": ["tea", "hot"]}), 2),
+        (kept({"type": "open_page", "url": "https://h.test/"}), 0),
+        ({**kept(), "status": "failed"}, 0),
+        ({"type": "message", "status": "completed"}, 0),
+        ({"type": "web_search_call", "status": "completed", "action": None}, 0),
+    ],
+)
+def test_queries_of_searches_that_did_not_fail_are_counted(item: Json, expected: int) -> None:
+    assert num_requests([item, item]) == 2 * expected

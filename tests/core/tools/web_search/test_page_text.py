@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attache_core.tools.web_search.find import Found, find_in_text
-from attache_core.tools.web_search.html_text import MAX_LINKS, text_of_html
+from attache_core.tools.web_search.html_text import MAX_LINKS, MAX_TARGETS, text_of_html
 from attache_core.tools.web_search.page_text import PageText, UnreadableError, page_text
 
 BASE = "https://h.test/dir/page"
@@ -101,6 +101,13 @@ def test_any_bytes_of_any_type_are_bounded_text_or_unreadable(body: bytes, kind:
 def test_hostile_page_is_read_within_its_bounds(piece: str) -> None:
     """Each of these makes a parser that looks for ends search the rest of the page again and again."""
     text_of_html(piece * (100_000 // len(piece)), BASE, 100_000)
+
+
+def test_links_that_lead_nowhere_are_looked_at_up_to_their_bound() -> None:
+    """To find out that a name has letters which no host may have takes longer than to read it."""
+    nowhere, there = '<a href="http://\u2603.test/">x</a>', '<a href="/there">there</a>'
+    told = [text_of_html(nowhere * count + there, BASE, 10**6)[1] for count in (MAX_TARGETS - 1, MAX_TARGETS)]
+    assert [text.endswith("/there)") for text in told] == [True, False]
 
 
 def test_tags_of_many_attributes_are_read_in_time() -> None:

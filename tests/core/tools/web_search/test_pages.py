@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from attache_core.testing.search_server import SearchServer, WebAnswer, running_search_server, web_page, web_redirect
-from attache_core.tools.web_search.declaration import SearchScope
+from attache_core.tools.web_search.declaration import SearchScope, search_scope
 from attache_core.tools.web_search.results import Source
 from core.tools.outbound.resolver import answer_with
 from core.tools.outbound.spellings import INSIDE, MALFORMED
@@ -131,3 +131,12 @@ async def test_domain_filters_of_the_request_are_about_pages_too(
     assert server.requests == []
     led_out = await run(opened(there), scope=SearchScope(allowed_domains=("a.test",)))
     assert led_out.model_text == "The page is not in the domains that this request allows."
+
+
+@pytest.mark.parametrize("host", ["b\u00fccher.test", "xn--bcher-kva.test", "w.B\u00dcCHER\u3002test."])
+async def test_page_in_a_blocked_domain_is_not_contacted_however_it_is_written(
+    server: SearchServer, run: Run, host: str
+) -> None:
+    scope = search_scope({"type": "web_search", "filters": {"blocked_domains": ["b\u00fccher.test"]}})
+    blocked = await run(opened(f"http://{host}/"), scope=scope)
+    assert blocked.model_text == "The page is in a domain that this request blocks."

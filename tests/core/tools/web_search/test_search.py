@@ -10,7 +10,8 @@ from attache_core.json_codec import Json
 from attache_core.testing.model_http import ReceivedRequest
 from attache_core.testing.search_server import Answering, SearchServer, WebAnswer, web_json
 from attache_core.tools.outbound.fetch import Exchanges
-from attache_core.tools.web_search.declaration import SearchScope
+from attache_core.tools.web_search.declaration import SearchScope, search_scope
+from attache_core.tools.web_search.search import MAX_RESULTS_READ
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.tools.web_search.web_search import WebSearch
 from core.tools.web_search.conftest import KEY, TLS, Run
@@ -120,12 +121,59 @@ async def test_domain_filters_hold_whatever_the_provider_returns(server: SearchS
     assert [source.url for source in result.sources] == ["https://a.test/1", "https://w.a.test/2"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://b\u00fccher.test/",
+        "https://W.B\u00dcCHER.test./",
+        "https://b\u00fccher\u3002test/",
+        "https://xn--bcher-kva.test/",
+        "https://XN--BCHER-KVA.TEST:8443/",
+    ],
+)
+@pytest.mark.parametrize("domain", ["b\u00fccher.test", "xn--bcher-kva.test", "B\u00dcCHER.TEST."])
+async def test_domain_filter_means_a_name_in_every_spelling(
+    server: SearchServer, run: Run, url: str, domain: str
+) -> None:
+    server.answers["/search"] = found(url, "https://a.test/")
+    for filters, left in (({"blocked_domains": [domain]}, "https://a.test/"), ({"allowed_domains": [domain]}, url)):
+        result = await run(search("a"), scope=search_scope({"type": "web_search", "filters": filters}))
+        assert [source.url for source in result.sources] == [left]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.test\\@a.test/",
+        "https://evil.test\\.a.test/",
+        "https://a.test@evil.test/",
+        "https://user:pw@a.test/",
+        "https://ex%61mple.a.test/",
+        "https://\u2603.a.test/",
+        "https://a.test\t.evil.test/",
+        "https://[::1%25lo]/",
+    ],
+)
+async def test_url_that_leads_elsewhere_for_another_reader_is_no_result(
+    server: SearchServer, run: Run, url: str
+) -> None:
+    server.answers["/search"] = found(url, "https://a.test/")
+    assert [source.url for source in (await run(search("a"))).sources] == ["https://a.test/"]
+
+
 async def test_no_more_results_and_no_longer_ones_than_the_context_size_allows(server: SearchServer, run: Run) -> None:
     results = [{"url": f"https://h.test/{n}", "title": "T", "content": "x" * 99} for n in range(9)]
     server.answers["/search"] = web_json({"results": results})
     result = await run(search("a"), scope=SearchScope(max_results=2, max_snippet_chars=3))
     told = "\n\n".join(f"{n + 1}. T\nhttps://h.test/{n}\nxxx" for n in range(2))
     assert result.output == f"{HEAD}Results for 'a':\n\n{told}"
+
+
+async def test_answer_of_many_results_is_read_up_to_its_bound(server: SearchServer, run: Run) -> None:
+    urls = [f"https://{number}.b.test/" for number in range(MAX_RESULTS_READ - 1)]
+    server.answers["/search"] = found(*urls, "https://a.test/1", "https://a.test/2")
+    result = await run(search("a"), scope=SearchScope(allowed_domains=("a.test",)))
+    assert [source.url for source in result.sources] == ["https://a.test/1"]
 
 
 async def test_queries_of_all_calls_share_one_bound(server: SearchServer) -> None:
