@@ -24,10 +24,13 @@ REQUIREMENTS = (
     Requirement(
         "tool-other-packages",
         DESIGN,
-        "A tool type of another package is found by its entry point, keeps one contract, and runs within a turn.",
+        "A tool type of another package is found by its entry point, has its settings in the gateway file, keeps one "
+        "contract, and runs within a turn.",
         (
             "tests/core/tools/test_contract.py",
             "tests/core/tools/test_installed.py",
+            "tests/e2e/test_third_party_tool.py",
+            "tests/envoy/gateway/test_tools.py",
             "examples/acme-lookup/tests/test_lookup.py",
         ),
     ),
