@@ -114,7 +114,7 @@ async def _run_turn(
     if turn.stream and types.needs_discovery(tools):
         yield client.start()
     registry = await build_registry(tools, types)
-    async with aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
+    async with registry.serving(), aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
         async for shown in steps:
             if shown:
                 yield shown
