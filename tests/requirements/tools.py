@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement, within
-from requirements.sources import DESIGN, FUNCTIONS, MCP, MCP_TOOLS, REMOTE_MCP, bug
+from requirements.sources import DESIGN, FUNCTIONS, MCP, MCP_TOOLS, REMOTE_MCP, SHELL, bug
 
 _TURNS = "tests/e2e/test_turns.py"
 _MCP = "tests/core/tools/mcp"
@@ -33,6 +33,14 @@ REQUIREMENTS = (
             "tests/envoy/gateway/test_tools.py",
             "examples/acme-lookup/tests/test_lookup.py",
         ),
+    ),
+    Requirement(
+        "tool-shell",
+        SHELL,
+        "Where the operator grants a shell, the gateway runs its commands within their bounds and leaves nothing of "
+        "them behind; where nobody does, none.",
+        ("tests/core/tools/shell/", "tests/e2e/test_shell.py"),
+        "A container lasts for one turn, and is set up by the operator: what a request would have of one is refused.",
     ),
     Requirement(
         "tool-repeated-call",

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_envoy.gateway.entries import Chain, FilterCheck, hands_turns_down
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
@@ -38,6 +39,7 @@ _NOT_ASKED_OVER_CHAT = (
 _TOOL_SETTINGS: Mapping[str, type[BaseModel]] = {
     "mcp": McpSettings,
     "web_search": WebSearchSettings,
+    "shell": ShellSettings,
 }
 DEFAULT_UPSTREAM = "default"
 
@@ -230,6 +232,10 @@ class Gateway(Section):
     """Web search: the provider that is asked, and which pages may be read. Without it, `web_search` is a tool that
     nothing here runs."""
 
+    shell: ShellSettings | None = None
+    """Grants a shell: commands of a `shell` whose `environment` is `container_auto` are run by the gateway. `shell: {}`
+    grants it as it is by default; without the section such a shell is a tool that nothing here runs."""
+
     tools: ToolSections = Field(default_factory=dict)
     """Settings of the tool types of other packages, by the names of their entry points, such as
     `tools: {acme_lookup: {…}}`. A type whose settings have a key without a default runs only where it has an entry."""
@@ -294,7 +300,7 @@ class Gateway(Section):
         _check_references(routes, info.data.get("chains"), info.data.get("upstreams"))
         return routes
 
-    @field_validator("mcp", "web_search", mode="wrap")
+    @field_validator("mcp", "web_search", "shell", mode="wrap")
     @classmethod
     def _name_known_keys_of_tools(
         cls,

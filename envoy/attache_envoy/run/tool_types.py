@@ -6,6 +6,7 @@ The one place where they are made; the API's own that need no section are `attac
 from __future__ import annotations
 
 from attache_core.tools.installed import load_tool_types, make_tool_types
+from attache_core.tools.shell.tool_type import GrantedShellType
 from attache_core.tools.tool_type import ToolType
 from attache_envoy.gateway import Gateway
 
@@ -16,7 +17,7 @@ def tool_types(gateway: Gateway) -> tuple[ToolType, ...]:
     Raises:
         ConfigError: an installed one cannot be used.
     """
-    return (*_web_search(gateway), *make_tool_types(load_tool_types(), gateway.tools))
+    return (*_web_search(gateway), *_shell(gateway), *make_tool_types(load_tool_types(), gateway.tools))
 
 
 def _web_search(gateway: Gateway) -> tuple[ToolType, ...]:
@@ -27,3 +28,7 @@ def _web_search(gateway: Gateway) -> tuple[ToolType, ...]:
     from attache_core.tools.web_search.web_search import WebSearch  # noqa: PLC0415
 
     return (WebSearchType(WebSearch(gateway.web_search)),)
+
+
+def _shell(gateway: Gateway) -> tuple[ToolType, ...]:
+    return () if gateway.shell is None else (GrantedShellType(gateway.shell),)
