@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -20,13 +21,14 @@ class Workspace:
         self._folder: Path | None = None
 
     def folder(self) -> Path:
-        """The folder, made when it is first asked for; this user's alone.
+        """The folder, made when it is first asked for, and again where a command removed it; this user's alone.
 
         Raises:
             OSError: it cannot be made.
         """
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="attache-shell-", dir=self._parent))
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         return self._folder
 
     async def remove(self) -> None:
@@ -38,8 +40,10 @@ class Workspace:
 
 
 def _remove(folder: Path) -> None:
-    """By programs that follow no links and mind no depth; commands may have taken away their own rights."""
+    """By programs that follow no links below it and mind no depth; commands may have taken away their own rights."""
+    if folder.is_symlink():  # a command put it there: where it leads is not ours
+        folder.unlink()
     for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*command, "--", folder], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603
-    if folder.exists():
+    if os.path.lexists(folder):
         _log.warning("A working folder of the shell could not be removed: %s", folder)

@@ -40,6 +40,10 @@ def files(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
+def mode_of(folder: Path) -> int:
+    return folder.stat().st_mode & 0o777
+
+
 def lives(pid: int) -> bool:
     return Path("/proc", str(pid)).exists()
 
@@ -185,9 +189,22 @@ async def test_calls_of_a_turn_share_a_folder_that_goes_with_all_that_is_in_it(t
     )
     found = await shell.run({"commands": ["cat f"]}, workspace)
     assert decode(found.output or "")[0]["stdout"] == "here\n"
-    assert workspace.folder().stat().st_mode & 0o777 == 0o700
+    assert mode_of(workspace.folder()) == 0o700
     await workspace.remove()
     assert files(tmp_path) == [kept]
+
+
+async def test_folder_that_a_command_removed_is_made_again_and_what_stands_in_its_place_is_not_followed(
+    tmp_path: Path,
+) -> None:
+    shell, workspace = Shell(ShellSettings()), Workspace(tmp_path)
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o500)
+    await shell.run({"commands": ["rm -rf ~"]}, workspace)
+    found = await shell.run({"commands": [f"ls ~; cd /; rmdir ~; ln -s {kept} ~"]}, workspace)
+    assert decode(found.output or "")[0]["outcome"] == {"type": "exit", "exit_code": 0}
+    await workspace.remove()
+    assert (files(tmp_path), mode_of(kept)) == ([kept], 0o500)
 
 
 async def test_commands_above_the_workers_bound_wait_for_their_turn(tmp_path: Path) -> None:
