@@ -26,6 +26,4 @@ NEVER_SENT: Final[dict[str, str]] = {
     "response.image_generation_call.in_progress": _NOT_RUN,
     "response.image_generation_call.partial_image": _NOT_RUN,
     "response.queued": "no response runs in the background",
-    "response.shell_call_output_content.delta": _NOT_RUN,
-    "response.shell_call_output_content.done": _NOT_RUN,
 }

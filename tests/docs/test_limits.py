@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from attache_core.storage.limits import StoreLimits
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_envoy.gateway.model import Limits, Timeouts
 from attache_envoy.gateway.upstream import Upstream
@@ -24,7 +25,7 @@ from attache_filters.builtin.validate import ValidateConfig
 
 LIMITS = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `([\w.]+)` \| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
-UNITS = {"": 1, " s": 1, " KiB": 2**10, " MiB": 2**20}
+UNITS = {"": 1, " s": 1, " KiB": 2**10, " MiB": 2**20, " GiB": 2**30}
 
 
 def sections() -> dict[str, dict[str, float]]:
@@ -60,6 +61,7 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("The filter `resources`", numbers(ResourcesConfig)),
         ("`mcp`", numbers(McpSettings)),
         ("`web_search`", numbers(WebSearchSettings)),
+        ("`shell`", numbers(ShellSettings)),
         ("The store", asdict(StoreLimits())),
     ],
 )

@@ -190,11 +190,13 @@ async def open_stage(
     other_upstreams_yaml: str = "",
     workers: int = 1,
     run: RunSettings | None = None,
+    only_the_api: bool = True,
 ) -> AsyncIterator[Stage]:
     """Start everything; stop everything.
 
     `upstream_yaml` holds settings of the model server, such as `dialect: vllm`, and `other_upstreams_yaml` further
-    upstreams, such as `other: {url: …}`, in which `MODEL` stands for the model server's URL.
+    upstreams, such as `other: {url: …}`, in which `MODEL` stands for the model server's URL. `only_the_api` is false
+    where clients get what the API's schemas do not know, such as items of another package's tools.
     """
     storage = folder / "attache.db"
     playbill = Playbill()
@@ -210,8 +212,9 @@ async def open_stage(
         )
         settings = parse_gateway(text, "stage.yaml")
         gateway = await stack.enter_async_context(running_gateway(settings, run))
+        transport = WitnessTransport() if only_the_api else None
         client = await stack.enter_async_context(
-            httpx.AsyncClient(transport=WitnessTransport(), base_url=gateway.url, timeout=4 * WAIT_S)
+            httpx.AsyncClient(transport=transport, base_url=gateway.url, timeout=4 * WAIT_S)
         )
         yield Stage(placement, gateway, playbill, mcp, client, storage, settings)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -11,29 +9,21 @@ import pytest
 import pytest_asyncio
 
 from attache_core.testing.model_script import call, function_calls, text
-from e2e.stage import PYTHON, Stage, open_stage, python_path_with
-
-PACKAGE = Path(__file__).parents[2] / "examples" / "acme-guardrail"
+from e2e.installed import installed_example
+from e2e.stage import Stage, open_stage
 
 
 @pytest.fixture(scope="session")
 def installed_package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The package, installed as anybody would, into a folder that is then on the path of this and the workers."""
-    target = tmp_path_factory.mktemp("site")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--target", str(target)]
-    subprocess.run([PYTHON, "-m", "pip", "install", *options, str(PACKAGE)], check=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", python_path_with(target))
-        patch.syspath_prepend(str(target))
-        importlib.invalidate_caches()
-        yield target
+    with installed_example("acme-guardrail", tmp_path_factory.mktemp("site")) as package:
+        yield package
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def guarded(
     placement: str, installed_package: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
-    yaml = (PACKAGE / "gateway.yaml").read_text()
+    yaml = (installed_package / "gateway.yaml").read_text()
     chains = yaml[yaml.index("chains:") :]
     async with open_stage(placement, tmp_path_factory.mktemp("guarded"), gateway_yaml=chains) as stage:
         yield stage

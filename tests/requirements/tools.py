@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement, within
-from requirements.sources import DESIGN, FUNCTIONS, MCP, MCP_TOOLS, REMOTE_MCP, bug
+from requirements.sources import DESIGN, FUNCTIONS, MCP, MCP_TOOLS, REMOTE_MCP, SHELL, bug
 
 _TURNS = "tests/e2e/test_turns.py"
 _ROUNDS = "tests/e2e/test_tool_rounds.py"
@@ -25,12 +25,23 @@ REQUIREMENTS = (
     Requirement(
         "tool-other-packages",
         DESIGN,
-        "A tool type of another package is found by its entry point, keeps one contract, and runs within a turn.",
+        "A tool type of another package is found by its entry point, has its settings in the gateway file, keeps one "
+        "contract, and runs within a turn.",
         (
             "tests/core/tools/test_contract.py",
             "tests/core/tools/test_installed.py",
+            "tests/e2e/test_third_party_tool.py",
+            "tests/envoy/gateway/test_tools.py",
             "examples/acme-lookup/tests/test_lookup.py",
         ),
+    ),
+    Requirement(
+        "tool-shell",
+        SHELL,
+        "Where the operator grants a shell, the gateway runs its commands within their bounds and leaves nothing of "
+        "them behind; where nobody does, none.",
+        ("tests/core/tools/shell/", "tests/e2e/test_shell.py"),
+        "A container lasts for one turn, and is set up by the operator: what a request would have of one is refused.",
     ),
     Requirement(
         "tool-repeated-call",

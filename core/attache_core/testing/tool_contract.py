@@ -58,26 +58,30 @@ class ToolTypeContract:
         assert decode(encode(shown)) == shown
 
     async def test_call_that_succeeds_is_an_item_added_and_done(self, tool_type: ToolType) -> None:
-        """A gateway-executed call ends in a result; a client-executed one in the public item of its type."""
-        await self._item_of_a_call(tool_type, None)
+        """A gateway-executed call ends in a result; a client-executed one in the public item of its type.
+
+        Where call and output are two items, each has a whole life of its own.
+        """
+        await self._items_of_a_call(tool_type, None)
 
     async def test_call_that_fails_is_an_item_added_and_done(self, tool_type: ToolType) -> None:
         """Also a call that the gateway refused or that timed out, of which the tool knows nothing."""
-        await self._item_of_a_call(tool_type, FAILED)
+        await self._items_of_a_call(tool_type, FAILED)
 
     async def test_arguments_that_are_no_json_are_an_item_all_the_same(self, tool_type: ToolType) -> None:
         """A model may write anything; a call is then never executed, but it is shown."""
         for tool in (await self._registry(tool_type)).tools.values():
             for written in ("", "{'a': 1", "[1]", '"\\ud83d"'):
-                check_life(_shown(tool, written, FAILED))
+                check_lives(_shown(tool, written, FAILED))
 
     async def test_item_is_told_to_the_model_as_calls_with_their_outputs(self, tool_type: ToolType) -> None:
         """What a call leaves behind is told in the next round, under the name that the model knows."""
         registry = await self._registry(tool_type)
         for result in (None, FAILED):
-            item = {**await self._item_of_a_call(tool_type, result), "id": "item_1"}
-            told = model_input([item], registry)
-            assert told, f"nothing is told of an item of type {item['type']!r}: it needs a teller"
+            items = await self._items_of_a_call(tool_type, result)
+            told = model_input([{**item, "id": f"item_{number}"} for number, item in enumerate(items)], registry)
+            for item in items:
+                assert item["type"] in registry.tellers, f"an item of type {item['type']!r} needs a teller"
             assert {each["type"] for each in told} <= {"function_call", "function_call_output"}
             assert {each["name"] for each in told if each["type"] == "function_call"} <= registry.tools.keys()
             assert len({each["call_id"] for each in told}) == 1
@@ -87,21 +91,24 @@ class ToolTypeContract:
         assert registry.tools, "it offers no tool"
         return registry
 
-    async def _item_of_a_call(self, tool_type: ToolType, result: CallResult | None) -> Json:
-        """The finished item of a call of its first tool: with this result, or with that of running it."""
-        tool = next(iter((await self._registry(tool_type)).tools.values()))
-        if isinstance(tool.binding, GatewayTool) and result is None:
-            result = await tool.binding.call(self.arguments)
-            assert result.error is None or result.output is None
-        item = check_life(_shown(tool, encode(self.arguments).decode(), result or FAILED))
-        known = item["type"] in ITEM_TYPES or item["type"] in tool_type.tellers
-        assert known, f"{item['type']!r} is no item of the API and has no teller"
-        return item
+    async def _items_of_a_call(self, tool_type: ToolType, result: CallResult | None) -> list[Json]:
+        """The finished items of a call of its first tool: with this result, or with that of running it."""
+        registry = await self._registry(tool_type)
+        tool = next(iter(registry.tools.values()))
+        async with registry.serving():
+            if isinstance(tool.binding, GatewayTool) and result is None:
+                result = await tool.binding.call(self.arguments)
+                assert result.error is None or result.output is None
+        items = check_lives(_shown(tool, encode(self.arguments).decode(), result or FAILED))
+        for item in items:
+            known = item["type"] in ITEM_TYPES or item["type"] in tool_type.tellers
+            assert known, f"{item['type']!r} is no item of the API and has no teller"
+        return items
 
 
 def _shown(tool: OfferedTool, arguments: str, result: CallResult) -> list[ModelEvent]:
     """What the client sees of a call."""
-    made = CallMade("call", arguments)
+    made = CallMade("call", arguments, "call_1")
     if isinstance(tool.binding, GatewayTool):
         return [*tool.binding.begun(made), *tool.binding.ended(made, result)]
     call: Json = {"type": "function_call", "call_id": "call_1", "name": tool.name}
@@ -112,6 +119,21 @@ def _shown(tool: OfferedTool, arguments: str, result: CallResult) -> list[ModelE
         ItemDone("call", {**call, "status": "completed", "arguments": arguments}),
     ]
     return said if reader is None else [shown for event in said for shown in reader.feed(event)]
+
+
+def check_lives(shown: list[ModelEvent]) -> list[Json]:
+    """The finished items, each of which lives before the next begins; the first has the call's key, which that of every
+    further one begins with. Raises AssertionError."""
+    lives: list[list[ModelEvent]] = []
+    for event in shown:
+        if isinstance(event, ItemAdded) or not lives:
+            lives.append([])
+        lives[-1].append(event)
+    assert lives, "nothing is shown of a call"
+    keys = [getattr(life[0], "key", "") for life in lives]
+    assert len(set(keys)) == len(keys)
+    assert all(key.startswith(keys[0]) for key in keys)
+    return [check_life(life) for life in lives]
 
 
 def check_life(shown: list[ModelEvent]) -> Json:

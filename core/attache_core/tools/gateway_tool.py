@@ -1,7 +1,8 @@
 """A tool that the gateway executes itself, and what comes of one call of it. Knows no tool type and no transport.
 
 What a client sees of a call is the tool's to say, in two steps: `begun` when its turn has come, `ended` with its
-result. Ids, indexes and numbers are not: those are the sequencer's.
+result. That is one item, or several, one after the other, such as a call and its output. Ids, indexes and numbers are
+not: those are the sequencer's.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ class CallMade:
     """A call as the model made it.
 
     Attributes:
-        key: the identity of its item within the response; never shown.
+        key: the identity of its first item within the response, with which that of every further one begins; never
+            shown.
         arguments: the JSON text as the model wrote it, perhaps broken.
+        call_id: the model's, for items that have one.
     """
 
     key: str
     arguments: str
+    call_id: str
 
 
 class GatewayTool(ABC):
@@ -61,8 +65,8 @@ class GatewayTool(ABC):
 
     @abstractmethod
     def begun(self, call: CallMade) -> list[ModelEvent]:
-        """The call's item is added, and it is being executed: the first event is an `ItemAdded` with the call's key."""
+        """It is being executed: the first event is an `ItemAdded` with the call's key."""
 
     @abstractmethod
     def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:
-        """It was executed, failed or was refused: the last event is the `ItemDone` with the call's key."""
+        """It was executed, failed or was refused: the rest of its item, or a further one; the last is an `ItemDone`."""

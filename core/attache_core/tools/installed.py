@@ -1,7 +1,8 @@
 """Tool types of other packages, over the entry-point group `attache.tools`.
 
-Each entry point leads to a subclass of `ToolType`, made once for each worker process with its settings. An installed
-type may take the place of one that OpenAI hosts, such as `file_search`, but not of one that runs here already.
+Each entry point leads to a subclass of `ToolType`, made once for each worker process with its settings; one that cannot
+do without settings is made only where it has some. An installed type may take the place of one that OpenAI hosts, such
+as `file_search`, but not of one that runs here already.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+from pydantic import ValidationError
+
 from attache_core.errors import ConfigError
 from attache_core.tools.builtin import BUILTIN_TYPES
-from attache_core.tools.tool_type import ToolType
+from attache_core.tools.tool_type import ToolSettings, ToolType
 from attache_core.tools.tool_types import extensions
 from attache_core.types.extensions import Extensions
 
@@ -37,10 +40,24 @@ def load_tool_types(found: Iterable[EntryPoint] | None = None) -> Mapping[str, T
     return loaded
 
 
+def make_tool_types(classes: Mapping[str, ToolTypeClass], settings: Mapping[str, ToolSettings]) -> list[ToolType]:
+    """The types that run: those that have settings, and those that need none. In the order of `classes`."""
+    given = {name: settings.get(name) or _defaults(each) for name, each in classes.items()}
+    return [classes[name](chosen) for name, chosen in given.items() if chosen is not None]
+
+
 def installed_extensions(classes: Iterable[ToolTypeClass]) -> Extensions:
     """What these types add to what a request may say."""
     known = list(classes)
     return extensions((each.shapes for each in known), (each.tellers for each in known))
+
+
+def _defaults(each: ToolTypeClass) -> ToolSettings | None:
+    """None where the settings have something without a default, such as a key for somebody's service."""
+    try:
+        return each.settings_type()
+    except ValidationError:
+        return None
 
 
 def _load(entry: EntryPoint) -> ToolTypeClass:

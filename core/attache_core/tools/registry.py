@@ -7,7 +7,8 @@ never executed. Unaware of tool types, rounds, events and stores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -31,12 +32,25 @@ class ToolRegistry:
         tools: every tool by the name that the model knows, deferred ones included.
         announcements: what the client is shown before the model says anything, in the order of the declarations.
         tellers: how the model is told of items, by their type.
+        releases: what is to be called at the end of the turn; see `serving`.
     """
 
     function_tools: tuple[Json, ...] = ()
     tools: Mapping[str, OfferedTool] = field(default_factory=dict)
     announcements: tuple[Announcement, ...] = ()
     tellers: Mapping[str, Teller] = field(default_factory=dict)
+    releases: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Calls may run as long as the block lasts; then every offer gives back what they acquired.
+
+        One that fails to keeps no other from it: that is logged as the tool's bug.
+        """
+        async with AsyncExitStack() as stack:
+            for release in self.releases:
+                stack.push_async_callback(_release, release)
+            yield
 
     @cached_property
     def gateway_tools(self) -> dict[str, GatewayTool]:
@@ -83,6 +97,11 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes, found: Sequenc
     return registry
 
 
+async def _release(release: Callable[[], Awaitable[None]]) -> None:
+    with suppress(AttacheError), bugs_without_text():
+        await release()
+
+
 async def _offer(types: ToolTypes, tool: Json) -> Offer | AttacheError:
     """A task that fails would hide its error in a group of errors, and that of which declaration would be chance."""
     try:
@@ -117,7 +136,8 @@ def _registry(offers: Sequence[Offer], types: ToolTypes) -> ToolRegistry:
     tools = dict(zip(_names(offered), offered, strict=True))
     told = tuple({**tool.function, "name": name} for name, tool in tools.items() if not tool.deferred)
     announcements = tuple(offer.announcement for offer in offers if offer.announcement is not None)
-    return ToolRegistry(told, tools, announcements, types.tellers)
+    releases = tuple(offer.release for offer in offers if offer.release is not None)
+    return ToolRegistry(told, tools, announcements, types.tellers, releases)
 
 
 def _names(offered: Sequence[OfferedTool]) -> list[str]:

@@ -10,7 +10,7 @@ turn, of the items that its calls left behind. Unaware of requests, rounds and n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Protocol
@@ -95,10 +95,15 @@ class Announcement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one declaration comes to."""
+    """What one declaration comes to, in one turn.
+
+    Attributes:
+        release: gives back what the calls of the turn acquired; called once, when none of them runs any more.
+    """
 
     tools: tuple[OfferedTool, ...] = ()
     announcement: Announcement | None = None
+    release: Callable[[], Awaitable[None]] | None = None
 
 
 class ModelNames(Protocol):

@@ -16,9 +16,9 @@ MAX_TOOLS_PER_REQUEST = 128
 
 
 def extensions(shapes: Iterable[Mapping[str, type[Shape]]], tellers: Iterable[Mapping[str, Teller]]) -> Extensions:
-    """What these types, and the items of their calls, add to the API's own vocabulary."""
+    """What these types, and the items of their calls, add to the API's own vocabulary, or take otherwise."""
     return Extensions(
-        {name: shape for each in shapes for name, shape in each.items() if name not in SHAPES},
+        {name: shape for each in shapes for name, shape in each.items() if SHAPES.get(name) is not shape},
         frozenset(name for each in tellers for name in each if name not in ITEM_TYPES),
     )
 

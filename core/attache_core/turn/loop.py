@@ -128,7 +128,7 @@ async def _run_turn(
     if turn.stream and declared.needs_discovery():
         yield client.start()
     registry = await declared.registry()
-    async with aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
+    async with registry.serving(), aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
         async for shown in steps:
             if shown:
                 yield shown

@@ -51,15 +51,17 @@ class HeldCall:
     tool: GatewayTool
     parameters: object
     arguments: str = ""
+    call_id: str = ""
 
     def take(self, done: ItemDone) -> None:
         """The model has written all of it."""
         self.arguments = done.item.get("arguments") or ""
+        self.call_id = str(done.item.get("call_id") or "")
 
     @property
     def made(self) -> CallMade:
         """The call as its tool gets it."""
-        return CallMade(self.key, self.arguments)
+        return CallMade(self.key, self.arguments, self.call_id)
 
 
 class RoundView:

@@ -18,7 +18,8 @@ class Extensions:
     """Compared by identity, so that what is made of one can be remembered: make one for the life of a process.
 
     Attributes:
-        tools: the shape of each further type of declaration; it may be a type that OpenAI hosts, which then runs here.
+        tools: the shape of each further type of declaration; it may be a type that OpenAI hosts, which then runs here,
+            or one of the API's of which more can be done here than without it.
         items: further types of input items; nothing but `id` and `status` of one is looked at.
     """
 

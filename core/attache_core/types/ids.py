@@ -11,7 +11,7 @@ from typing import Literal
 
 IdPrefix = Literal[
     "resp", "conv", "msg", "rs", "fc", "fco", "ctc", "ctco", "mcp", "mcpl", "mcpr", "mcpa", "ws", "fs", "ci", "ig",
-    "cu", "cuo", "sh", "sho", "lsh", "lsho", "apc", "apco", "tsc", "tso", "at", "amsg", "cmp", "item",
+    "cu", "cuo", "sh", "sho", "lsh", "lsho", "apc", "apco", "tsc", "tso", "at", "amsg", "cmp", "cntr", "item",
 ]  # fmt: skip
 
 _RANDOM_BYTES = 24

@@ -1,10 +1,10 @@
 """Tool declarations: what may be declared, and what of it a response shows.
 
 Knows who runs each type of tool: the gateway (`mcp`), the client (functions, custom tools, namespaces of both, tool
-searches of its own, shells and patches), or nobody here (what OpenAI hosts); further types are `Extensions`. Is unaware
-of how a tool runs. Invariant: nothing that is
-declared is ignored: a tool type that the gateway would not honour is refused, or left out by name where the operator
-says so. Source: API reference, "tools"; what a response shows as in OpenAI's streams.
+searches of its own, shells and patches), or nobody here (what OpenAI hosts, a shell in a container among it); what else
+runs here is in `Extensions`. Is unaware of how a tool runs. Invariant: nothing that is declared is ignored: a tool type
+that the gateway would not honour is refused, or left out by name where the operator says so.
+Source: API reference, "tools"; what a response shows as in OpenAI's streams.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ HOSTED_TOOLS = frozenset(
     | {"computer_use_preview", "programmatic_tool_calling"}
 )
 """The API's tool types that are built into it, and that nothing here runs; some also come with a date appended."""
+
+CONTAINERS = frozenset({"container_auto", "container_reference"})
+"""The environments of a shell that OpenAI hosts."""
 
 _DATE = re.compile(r"_[0-9]{4}_[0-9]{2}_[0-9]{2}\Z")
 
@@ -67,11 +70,12 @@ class LocalEnvironment(Shape):
     """The client's own."""
 
 
-_check_environment = named_by_type({"local": LocalEnvironment})
+_ENVIRONMENTS: Mapping[str, type[Shape]] = {"local": LocalEnvironment}
+_check_environment = named_by_type(_ENVIRONMENTS)
 
 
 class ShellTool(Shape):
-    """Commands that the client runs; nothing here runs containers."""
+    """Commands that the client runs."""
 
     environment: Annotated[Any, PlainValidator(_check_environment)] | None = None
 
@@ -124,12 +128,14 @@ check_additional_tools = array_of(named_by_type(_CLIENT_EXECUTED), "an array of 
 def is_hosted(tool: object, installed: Container[str] = ()) -> bool:
     """Whether a declaration is of a tool that is built into OpenAI's API and that nothing here runs.
 
-    `installed` are the further types that do run here.
+    `installed` are the types that do run here besides the API's own, or otherwise than these.
     """
     if not isinstance(tool, dict) or not isinstance(tool.get("type"), str) or tool["type"] in installed:
         return False
     if tool["type"] == "tool_search":
         return tool.get("execution") in (None, "server")
+    if tool["type"] == "shell":
+        return _environment(tool) in CONTAINERS
     return _DATE.sub("", tool["type"]) in HOSTED_TOOLS
 
 
@@ -137,6 +143,12 @@ def chosen_type(kind: str) -> str:
     """What a `tool_choice` means by a type: of a tool that is built into the API, also its previews and dated ones."""
     name = _DATE.sub("", kind)
     return name.removesuffix("_preview") if name in HOSTED_TOOLS else kind
+
+
+def _environment(shell: Json) -> str | None:
+    environment = shell.get("environment")
+    kind = environment.get("type") if isinstance(environment, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 @lru_cache(maxsize=8)
@@ -186,11 +198,21 @@ def require_runnable(tools: Sequence[Json] | None, extensions: Extensions = NO_E
     """Raises ClientError when one of `tools` (of valid shape) is a hosted tool."""
     for index, tool in enumerate(tools or ()):
         if is_hosted(tool, extensions.tools):
-            kind, supported = tool["type"], enumerated((*SHAPES, *extensions.tools), "and")
-            message = f"Invalid value: {quoted(kind)}. Supported values are: {supported}."
-            if kind in SHAPES:
-                message = f"This gateway does not execute {quoted(kind)} itself: set 'execution' to 'client'."
-            raise ClientError(message, code="invalid_value", param=f"tools[{index}].type")
+            raise _not_run_here(tool, f"tools[{index}]", extensions)
+
+
+def _not_run_here(tool: Json, at: str, extensions: Extensions) -> ClientError:
+    kind, code = tool["type"], "invalid_value"
+    if kind == "tool_search":
+        message = "This gateway does not execute 'tool_search' itself: set 'execution' to 'client'."
+        return ClientError(message, code=code, param=f"{at}.type")
+    if kind == "shell":
+        value, field, supported = _environment(tool), "environment.type", enumerated(tuple(_ENVIRONMENTS), "and")
+    else:
+        value, field = kind, "type"
+        supported = enumerated(tuple(dict.fromkeys((*SHAPES, *extensions.tools))), "and")
+    message = f"Invalid value: {quoted(value)}. Supported values are: {supported}."
+    return ClientError(message, code=code, param=f"{at}.{field}")
 
 
 def runnable(tools: Sequence[Json] | None, extensions: Extensions = NO_EXTENSIONS) -> tuple[list[Json], list[str]]:

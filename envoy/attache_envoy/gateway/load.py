@@ -125,6 +125,8 @@ def _expand_shorthand(document: Document) -> tuple[Any, list[Problem]]:
         what = "the file is empty" if value is None else "the file is not a mapping of keys to values"
         return _PLACEHOLDER, [*problems, Problem((), f"{what}. {_SHORTEST}")]
     rest = {key: item for key, item in value.items() if key != "upstream"}
+    if "shell" in value and value["shell"] is None:
+        problems.append(Problem(("shell",), "write `shell: {}` to grant a shell as it is by default, or no `shell:`."))
     if "upstream" in value and "upstreams" in value:
         problems.append(Problem(("upstream",), "give either `upstream` or `upstreams`, not both."))
     elif "upstream" in value:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     Field,
     ValidationError,
     ValidationInfo,
@@ -22,10 +23,12 @@ from pydantic import (
 )
 
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_envoy.gateway.entries import Chain, FilterCheck, hands_turns_down
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
+from attache_envoy.gateway.tools import ToolSections
 from attache_envoy.gateway.upstream import Upstream
 
 Placement = Literal["fused", "split"]
@@ -33,6 +36,11 @@ _NOT_ASKED_OVER_CHAT = (
     "its turns reach the upstream {upstream!r} as they are, and that one speaks only Chat Completions: "
     "end the chain with `filter: upstream_round`."
 )
+_TOOL_SETTINGS: Mapping[str, type[BaseModel]] = {
+    "mcp": McpSettings,
+    "web_search": WebSearchSettings,
+    "shell": ShellSettings,
+}
 DEFAULT_UPSTREAM = "default"
 
 DEFAULT_CHAINS: Mapping[str, Any] = {
@@ -224,6 +232,14 @@ class Gateway(Section):
     """Web search: the provider that is asked, and which pages may be read. Without it, `web_search` is a tool that
     nothing here runs."""
 
+    shell: ShellSettings | None = None
+    """Grants a shell: commands of a `shell` whose `environment` is `container_auto` are run by the gateway. `shell: {}`
+    grants it as it is by default; without the section such a shell is a tool that nothing here runs."""
+
+    tools: ToolSections = Field(default_factory=dict)
+    """Settings of the tool types of other packages, by the names of their entry points, such as
+    `tools: {acme_lookup: {…}}`. A type whose settings have a key without a default runs only where it has an entry."""
+
     @property
     def address(self) -> Address:
         """`listen`, parsed."""
@@ -284,13 +300,18 @@ class Gateway(Section):
         _check_references(routes, info.data.get("chains"), info.data.get("upstreams"))
         return routes
 
-    @field_validator("mcp", mode="wrap")
+    @field_validator("mcp", "web_search", "shell", mode="wrap")
     @classmethod
-    def _name_known_mcp_keys(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401 - any input
+    def _name_known_keys_of_tools(
+        cls,
+        value: Any,  # noqa: ANN401 - any input
+        handler: ValidatorFunctionWrapHandler,
+        info: ValidationInfo,
+    ) -> Any:  # noqa: ANN401 - any input
         try:
             return handler(value)
         except ValidationError as error:
-            raise in_our_words(error, McpSettings.model_fields) from None
+            raise in_our_words(error, _TOOL_SETTINGS[str(info.field_name)].model_fields) from None
 
     @field_validator("mcp")
     @classmethod

@@ -21,11 +21,12 @@ import uvloop
 
 from attache_core.storage.engine import open_store
 from attache_core.tools.mcp.servers import open_mcp_servers
-from attache_core.tools.tool_type import ToolType
+from attache_core.tools.tool_types import open_types
 from attache_envoy.compile.plan import plan
 from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import Gateway
 from attache_envoy.run.log import configure_logs
+from attache_envoy.run.tool_types import tool_types
 from attache_filters.extproc.loop_client import LoopClient
 from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.server import running_server
@@ -68,18 +69,9 @@ async def run_worker(arguments: WorkerArguments) -> None:
 
 @asynccontextmanager
 async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
-    async with open_store(gateway.storage) as store, open_mcp_servers(gateway.mcp) as mcp:
-        yield Services(store, mcp, _tools(gateway))
-
-
-def _tools(gateway: Gateway) -> tuple[ToolType, ...]:
-    if gateway.web_search is None:
-        return ()
-    # Imported here because of its HTTP client, which a process without web search need not load.
-    from attache_core.tools.web_search.tool_type import WebSearchType  # noqa: PLC0415
-    from attache_core.tools.web_search.web_search import WebSearch  # noqa: PLC0415
-
-    return (WebSearchType(WebSearch(gateway.web_search)),)
+    tools = tool_types(gateway)
+    async with open_store(gateway.storage) as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools):
+        yield Services(store, mcp, tools)
 
 
 @asynccontextmanager

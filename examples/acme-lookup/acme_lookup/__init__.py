@@ -6,7 +6,7 @@ The gateway executes it: the client declares it, and gets `acme_lookup_call` ite
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
@@ -16,7 +16,8 @@ from attache_core.tools.call_errors import execution_error
 from attache_core.tools.function_items import ToldAs
 from attache_core.tools.function_tool import function_tool
 from attache_core.tools.gateway_tool import CallMade, CallResult, GatewayTool
-from attache_core.tools.tool_type import Offer, OfferedTool, ToolType
+from attache_core.tools.outbound.secret import ApiKey
+from attache_core.tools.tool_type import Offer, OfferedTool, ToolSettings, ToolType
 from attache_core.types.shape import Shape
 
 __all__ = ["AcmeLookup"]
@@ -26,6 +27,16 @@ CATALOGS: dict[str, dict[str, str]] = {
     "gears": {"Z20": "4.10 EUR, in stock"},
 }
 """Stands for the company's own service."""
+
+
+class LookupSettings(ToolSettings):
+    """What an operator sets, in the section `tools.acme_lookup` of the gateway file."""
+
+    currency: Literal["EUR", "USD"] = "EUR"
+    """What prices are told in."""
+
+    api_key: ApiKey | None = None
+    """The key for the company's service. Shown nowhere; `api_key.reveal()` is for the connection."""
 
 
 class Declaration(Shape):
@@ -39,6 +50,7 @@ class Lookup(GatewayTool):
     """Looks up one part."""
 
     catalog: str
+    currency: str = "EUR"
 
     async def call(self, arguments: Json) -> CallResult:
         """The entry of a part; that there is none is an error that the model is told."""
@@ -46,7 +58,7 @@ class Lookup(GatewayTool):
         if found is None:
             text = f"The catalog {self.catalog} has no such part."
             return CallResult(None, execution_error([{"type": "text", "text": text}]))
-        return CallResult(found)
+        return CallResult(found.replace("EUR", self.currency))
 
     def begun(self, call: CallMade) -> list[ModelEvent]:
         """The item in progress."""
@@ -70,6 +82,11 @@ class AcmeLookup(ToolType):
 
     shapes: ClassVar = {"acme_lookup": Declaration}
     tellers: ClassVar = {"acme_lookup_call": ToldAs("acme_lookup", asked=("arguments",), answered=("found",))}
+    settings_type = LookupSettings
+
+    def __init__(self, settings: LookupSettings | None = None) -> None:
+        super().__init__(settings)
+        self._currency = (settings or LookupSettings()).currency
 
     def public(self, declaration: Json) -> Json:
         """The whole declaration: there is no secret in it."""
@@ -80,4 +97,5 @@ class AcmeLookup(ToolType):
         parameters = {"type": "object", "properties": {"part": {"type": "string"}}, "required": ["part"]}
         about = f"Price and availability of a part in the catalog {declaration['catalog']}."
         function = function_tool("acme_lookup", about, parameters)
-        return Offer((OfferedTool("acme_lookup", None, "acme_lookup", function, Lookup(declaration["catalog"])),))
+        lookup = Lookup(declaration["catalog"], self._currency)
+        return Offer((OfferedTool("acme_lookup", None, "acme_lookup", function, lookup),))

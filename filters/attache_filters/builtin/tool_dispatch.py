@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 
 from pydantic import Field
 
 from attache_core.events.event import Event
 from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.call_slots import MAX_WORKER_CALLS, CallSlots
-from attache_core.tools.installed import load_tool_types
 from attache_core.tools.scheduler import CallLimits
-from attache_core.tools.tool_types import open_types
 from attache_core.turn.below import Below
 from attache_core.turn.loop import LoopLimits, run_tool_loop
 from attache_core.types.turn import TurnRequest
@@ -74,18 +71,7 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
             max_retained_bytes=config.max_retained_bytes,
             progress_interval_s=config.progress_interval_s,
         )
-        installed = [each() for each in load_tool_types().values()]
-        self._types = builtin_tool_types(services.mcp, (*services.tools, *installed))
-        self._opened = AsyncExitStack()
-        self._installed = installed
-
-    async def open(self) -> None:
-        """Open the installed tool types."""
-        await self._opened.enter_async_context(open_types(self._installed))
-
-    async def close(self) -> None:
-        """Close them."""
-        await self._opened.aclose()
+        self._types = builtin_tool_types(services.mcp, services.tools)
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         return run_tool_loop(turn, below, self._types, self._limits)

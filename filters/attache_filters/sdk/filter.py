@@ -37,7 +37,7 @@ class Services:
     store: Store
     mcp: McpServers
     tools: tuple[ToolType, ...] = ()
-    """Tool types that sections of the gateway file ask for, such as `web_search`."""
+    """Tool types that sections of the gateway file ask for, such as `web_search`, and those of other packages."""
 
 
 ConfigT = TypeVar("ConfigT", bound=FilterConfig)

@@ -271,3 +271,22 @@ async def test_discovery_is_needed_until_the_list_is_known(loopback: McpSettings
         await registry_of(tools, mcp)
         needed += [needs_discovery(tools, mcp), needs_discovery([declare(server.url, authorization="other")], mcp)]
     assert needed == [False, True, False, True]
+
+
+async def test_what_calls_acquired_is_given_back_at_the_end_of_a_turn_even_if_one_of_them_fails_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    released: list[str] = []
+    secret = "canary" + "-release"  # apart, because a traceback shows the line
+
+    async def release() -> None:
+        released.append("x")
+
+    async def fail() -> None:
+        raise RuntimeError(secret)
+
+    async with ToolRegistry(releases=(release, fail, release)).serving():
+        assert released == []
+    assert released == ["x", "x"]
+    assert "RuntimeError" in caplog.text
+    assert secret not in caplog.text

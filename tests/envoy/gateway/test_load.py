@@ -86,6 +86,7 @@ def test_upstream_alone_is_a_complete_file() -> None:
             "request_headers_s": 30,
             "worker_connect_s": 1,
         },
+        "tools": {},
     }
 
 

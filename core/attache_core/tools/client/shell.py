@@ -1,6 +1,6 @@
 """The tool type `shell`: commands that the client runs, in its own environment.
 
-Only the local environment is served: nothing here runs containers. Source: API reference, "Shell tool"; the items and
+Where the operator grants another one, `tools.shell` is in its place. Source: API reference, "Shell tool"; the items and
 events are those of the `openai` package.
 """
 
@@ -17,7 +17,7 @@ from attache_core.tools.function_tool import function_tool
 from attache_core.tools.tool_type import ClientTool, Offer, OfferedTool, ToolType
 from attache_core.types.tools import SHAPES
 
-_FUNCTION = function_tool(
+SHELL_FUNCTION = function_tool(
     "shell",
     "Runs commands in a shell and gives, for each, what it printed and how it ended.",
     {
@@ -38,6 +38,9 @@ _FUNCTION = function_tool(
         "additionalProperties": False,
     },
 )
+"""What the model is told of a shell, whoever runs the commands."""
+
+_LOCAL: Json = {"type": "local"}
 
 
 class ShellType(ToolType):
@@ -51,11 +54,15 @@ class ShellType(ToolType):
 
     async def offer(self, declaration: Json) -> Offer:
         """One function."""
-        return Offer((OfferedTool("shell", None, "shell", _FUNCTION, ClientTool(ShellCall)),))
+        return Offer((OfferedTool("shell", None, "shell", SHELL_FUNCTION, ClientTool(ShellCall)),))
 
 
 class ShellCall(ActionCall):
     """One `shell_call`; its commands are streamed one after the other."""
+
+    def __init__(self, environment: Json = _LOCAL) -> None:
+        """`environment` is where the commands are run, as the item shows it."""
+        self._environment = environment
 
     def item(self, call_id: object, arguments: object) -> Json:
         """An action always has commands, perhaps none."""
@@ -65,7 +72,7 @@ class ShellCall(ActionCall):
             "max_output_length": positive(given.get("max_output_length")),
             "timeout_ms": positive(given.get("timeout_ms")),
         }
-        shown = {"action": action, "call_id": call_id, "environment": {"type": "local"}, **NO_CALLER}
+        shown = {"action": action, "call_id": call_id, "environment": self._environment, **NO_CALLER}
         return {"type": "shell_call", "status": "completed", **shown}
 
     def begun(self, item: Json) -> Json:
