@@ -14,6 +14,7 @@ from attache_core.tools.builtin import BUILTIN_TYPES
 from attache_core.tools.tool_type import ToolType
 from attache_core.tools.tool_types import extensions
 from attache_core.types.extensions import Extensions
+from attache_core.types.mcp_servers import NO_SERVERS, KnownServers
 
 ENTRY_POINT_GROUP = "attache.tools"
 
@@ -37,10 +38,10 @@ def load_tool_types(found: Iterable[EntryPoint] | None = None) -> Mapping[str, T
     return loaded
 
 
-def installed_extensions(classes: Iterable[ToolTypeClass]) -> Extensions:
-    """What these types add to what a request may say."""
+def installed_extensions(classes: Iterable[ToolTypeClass], mcp_servers: KnownServers = NO_SERVERS) -> Extensions:
+    """What these types and these servers add to what a request may say."""
     known = list(classes)
-    return extensions((each.shapes for each in known), (each.tellers for each in known))
+    return extensions((each.shapes for each in known), (each.tellers for each in known), mcp_servers)
 
 
 def _load(entry: EntryPoint) -> ToolTypeClass:

@@ -39,7 +39,8 @@ class Validate(TurnFilter[ValidateConfig]):
 
     def __init__(self, config: ValidateConfig, services: Services) -> None:
         super().__init__(config, services)
-        self._extensions = installed_extensions((*map(type, services.tools), *load_tool_types().values()))
+        types = (*map(type, services.tools), *load_tool_types().values())
+        self._extensions = installed_extensions(types, services.mcp.settings.known_servers)
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         validate_create(

@@ -160,7 +160,7 @@ class McpSession:
     @asynccontextmanager
     async def _connected(self, tasks: TaskScope) -> AsyncIterator[Client]:
         settings = self._settings
-        endpoint = await resolve(self._server.url, settings)
+        endpoint = await resolve(self._server, settings)
         self._wire = ServerWire(endpoint, settings, self._tls, tasks)
         async with open_client(self._server, self._wire, settings) as http:
             transport = streamable_http_client(

@@ -20,7 +20,7 @@ from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.items import McpListing, call_begun, call_ended, tell_call
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import McpServers
-from attache_core.tools.tool_type import Offer, OfferedTool, ToolType
+from attache_core.tools.tool_type import Offer, OfferedTool, ToolType, described
 from attache_core.types.tools import SHAPES
 
 
@@ -65,13 +65,17 @@ class McpToolType(ToolType):
 
     def needs_discovery(self, declaration: Json) -> bool:
         """Whether the server's list is not known, or no longer."""
-        return not self._servers.knows_tools(mcp_declaration(declaration).server)
+        return not self._servers.knows_tools(self._declared(declaration).server)
 
     async def offer(self, declaration: Json) -> Offer:
         """The server's tools; none, and an announcement with an error, where it cannot be listed."""
-        declared = mcp_declaration(declaration)
+        declared = self._declared(declaration)
         listing = await self._listing(declared)
-        return Offer(tuple(self._offered(declared, tool) for tool in listing.tools), listing)
+        tools = [self._offered(declared, tool) for tool in listing.tools]
+        return Offer(tuple(described(tools, declared.server_label, declared.description)), listing)
+
+    def _declared(self, declaration: Json) -> McpDeclaration:
+        return mcp_declaration(declaration, self._servers.settings.servers)
 
     async def _listing(self, declared: McpDeclaration) -> McpListing:
         try:
