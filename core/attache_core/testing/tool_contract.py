@@ -18,7 +18,7 @@ from typing import ClassVar
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ModelEvent
 from attache_core.json_codec import Json, decode, encode
 from attache_core.tools.call_errors import execution_error
-from attache_core.tools.gateway_tool import CallMade, CallResult, GatewayTool
+from attache_core.tools.gateway_tool import CallMade, CallProgress, CallResult, GatewayTool
 from attache_core.tools.history import model_input
 from attache_core.tools.names import is_valid_name
 from attache_core.tools.registry import ToolRegistry, build_registry
@@ -61,6 +61,14 @@ class ToolTypeContract:
         """A gateway-executed call ends in a result; a client-executed one in the public item of its type."""
         await self._item_of_a_call(tool_type, None)
 
+    async def test_progress_of_a_call_is_told_by_events_of_its_item(self, tool_type: ToolType) -> None:
+        """Whatever is reported; the item is neither added nor done by it."""
+        for tool in (await self._registry(tool_type)).tools.values():
+            if isinstance(tool.binding, GatewayTool):
+                made, reported = CallMade("call", "{}"), (CallProgress(1), CallProgress(2.5, 10, "Half-way."))
+                told = [event for progress in reported for event in tool.binding.progressed(made, progress)]
+                check_life([*tool.binding.begun(made), *told, *tool.binding.ended(made, FAILED)])
+
     async def test_call_that_fails_is_an_item_added_and_done(self, tool_type: ToolType) -> None:
         """Also a call that the gateway refused or that timed out, of which the tool knows nothing."""
         await self._item_of_a_call(tool_type, FAILED)
@@ -91,7 +99,7 @@ class ToolTypeContract:
         """The finished item of a call of its first tool: with this result, or with that of running it."""
         tool = next(iter((await self._registry(tool_type)).tools.values()))
         if isinstance(tool.binding, GatewayTool) and result is None:
-            result = await tool.binding.call(self.arguments)
+            result = await tool.binding.call_reporting(self.arguments, lambda _: None)
             assert result.error is None or result.output is None
         item = check_life(_shown(tool, encode(self.arguments).decode(), result or FAILED))
         known = item["type"] in ITEM_TYPES or item["type"] in tool_type.tellers

@@ -14,10 +14,10 @@ from attache_core.errors import ClientError
 from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.function_tool import function_tool
-from attache_core.tools.gateway_tool import CallMade, CallResult, GatewayTool
+from attache_core.tools.gateway_tool import CallMade, CallProgress, CallResult, GatewayTool, Report
 from attache_core.tools.mcp.declaration import McpDeclaration, mcp_declaration
 from attache_core.tools.mcp.failure import McpServerError
-from attache_core.tools.mcp.items import McpListing, call_begun, call_ended, tell_call
+from attache_core.tools.mcp.items import McpListing, call_begun, call_ended, call_progressed, tell_call
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.tool_type import Offer, OfferedTool, ToolType, described
@@ -37,9 +37,18 @@ class McpTool(GatewayTool):
         """Call it on the server that declared it."""
         return await self.servers.call_tool(self.server, self.name, arguments)
 
+    async def call_reporting(self, arguments: Json, report: Report) -> CallResult:
+        """The same, passing on what the server says of its progress."""
+        return await self.servers.call_tool(self.server, self.name, arguments, report)
+
     def begun(self, call: CallMade) -> list[ModelEvent]:
         """An `mcp_call` item in progress, with its arguments."""
         return call_begun(call, self.server_label, self.name)
+
+    def progressed(self, call: CallMade, progress: CallProgress) -> list[ModelEvent]:
+        """The item is still in progress."""
+        del progress
+        return call_progressed(call)
 
     def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:
         """The item with its output or its error."""

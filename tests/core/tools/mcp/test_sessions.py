@@ -1,4 +1,4 @@
-"""Sessions and tool lists over many turns, on real servers of both protocol generations."""
+"""Sessions and tool lists over many turns, on real servers of both protocol generations and over both transports."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
 from core.tools.registries import listings, registry_of
 
 Declare = Callable[..., Json]
-OPENINGS = {"modern": "server/discover", "legacy": "initialize"}
-protocols = pytest.mark.parametrize("protocol", ["modern", "legacy"])
+OPENINGS = {"modern": "server/discover", "legacy": "initialize", "sse": "notifications/initialized"}
+"""What a session is opened with, once; by how the server is to speak."""
+
+protocols = pytest.mark.parametrize("protocol", ["modern", "legacy", "sse"])
 
 
 @asynccontextmanager
 async def pool(
     settings: McpSettings, protocol: str = "modern", **options: Any
 ) -> AsyncIterator[tuple[RunningMcpServer, McpServers]]:
+    spoken: dict[str, Any] = {"transport": "sse"} if protocol == "sse" else {"protocol": protocol}
     async with (
         asyncio.timeout(10),
-        running_mcp_server(McpServerOptions(), protocol=protocol, **options) as server,
+        running_mcp_server(McpServerOptions(), **spoken, **options) as server,
         open_mcp_servers(settings) as mcp,
     ):
         yield server, mcp
