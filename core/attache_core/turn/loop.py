@@ -194,10 +194,11 @@ async def _release_held(
                     begun = held.tool.begun(held.made)
                 yield client.show(begun)
                 running = next(pending)
-                async for progress in running.reports(limits.report_interval_s):
-                    with bugs_without_text():
-                        progressed = held.tool.progressed(held.made, progress)
-                    yield client.show(progressed)
+                async with aclosing(running.reports(limits.report_interval_s)) as reports:
+                    async for progress in reports:
+                        with bugs_without_text():
+                            progressed = held.tool.progressed(held.made, progress)
+                        yield client.show(progressed)
                 result = budget.charge(await running)
                 with bugs_without_text():
                     ended = held.tool.ended(held.made, result)

@@ -20,7 +20,15 @@ import anyio
 import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId, jsonrpc_message_adapter
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from attache_core.errors import UpstreamError
@@ -39,12 +47,16 @@ from attache_core.tools.mcp.failure import (
 from attache_core.tools.mcp.http_errors import error_object
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.mcp.wire import connection_limits
 from attache_core.tools.outbound.pinned import PinnedTransport
 from attache_core.tools.outbound.policy import Endpoint, origin_of
 from attache_core.tools.task_scope import TaskScope, task_scope
 
 _IN_ORDER = frozenset({"initialize", "notifications/initialized"})
 """Messages that must have been taken before the next one is sent; others do not wait for one another."""
+
+_MAX_REPLY_BYTES = 64 * 1024
+"""What is read of the reply to a POST, which says nothing, so that its connection can be used again."""
 
 _SESSION_UNKNOWN = frozenset({400, 404})
 """How servers answer a message of a session that they have forgotten."""
@@ -69,9 +81,8 @@ class SseWire:
         self._endpoint = endpoint
         self._settings = settings
         self._pending: set[RequestId] = set()
-        limits = httpx2.Limits(max_connections=settings.max_connections_per_session)
         self._http = httpx2.AsyncClient(
-            transport=PinnedTransport(endpoint, tls, limits),
+            transport=PinnedTransport(endpoint, tls, connection_limits(settings)),
             headers={**server.credentials.reveal(), "accept-encoding": "identity"},
             timeout=None,
             follow_redirects=False,
@@ -174,6 +185,8 @@ class SseWire:
             request_id = message.id if isinstance(message, JSONRPCRequest) else None
             if request_id is not None:
                 self._pending.add(request_id)
+            elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+                self._pending.discard((message.params or {}).get("requestId", ""))
             body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
             posting = tasks.start(self._post(post_url, body, request_id, heard))
             if getattr(message, "method", None) in _IN_ORDER:
@@ -190,6 +203,7 @@ class SseWire:
                 if not reply.is_success:
                     error = http_failure(reply.status_code)
                     self.broken = self.broken or reply.status_code in _SESSION_UNKNOWN
+                await _skip(reply)
         except (httpx2.RequestError, TimeoutError) as failure:
             error, self.broken = error_object(failure), True
         if error is not None:
@@ -203,3 +217,11 @@ class SseWire:
         refusal = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(**wire_error(error)))
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await heard.send(SessionMessage(refusal))
+
+
+async def _skip(reply: httpx2.Response) -> None:
+    size = 0
+    async for chunk in reply.aiter_raw():
+        size += len(chunk)
+        if size > _MAX_REPLY_BYTES:
+            return

@@ -138,7 +138,7 @@ class McpSession:
         if isinstance(result, InputRequiredResult):
             message = "The tool asks for input from a user, which the gateway cannot give."
             raise McpServerError(protocol_error(INTERNAL_ERROR, message))
-        return call_result(result, self._settings.max_output_bytes)
+        return call_result(result, self._settings.max_output_bytes, self._server.credentials.redact_values)
 
     @asynccontextmanager
     async def _sdk(self) -> AsyncIterator[Client]:
@@ -157,7 +157,8 @@ class McpSession:
         for _ in range(self._settings.max_list_pages):
             params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
             page = await client.session.list_tools(params=params)
-            tools += [listed_tool(tool, self._settings.max_tool_bytes) for tool in page.tools]
+            redact = self._server.credentials.redact_values
+            tools += [listed_tool(tool, self._settings.max_tool_bytes, redact) for tool in page.tools]
             if len(tools) > self._settings.max_listed_tools:
                 raise _too_much("tools", "max_listed_tools", self._settings.max_listed_tools)
             cursor = page.next_cursor
@@ -200,8 +201,7 @@ SessionMaker = Callable[[McpServer], McpSession]
 
 
 def session_maker(settings: McpSettings) -> SessionMaker:
-    """What makes sessions with these settings. They share what it takes to connect, TLS's trust store
-    included, which is read here, once."""
+    """What makes sessions with these settings. They share the trust store of TLS, which is read here, once."""
     return partial(McpSession, connector=Connector(settings))
 
 

@@ -58,12 +58,7 @@ class ServerWire(httpx2.AsyncBaseTransport):
         self._settings = settings
         self._tasks = tasks
         self._event_streams = 0
-        limits = httpx2.Limits(
-            max_connections=settings.max_connections_per_session,
-            max_keepalive_connections=settings.max_connections_per_session,
-            keepalive_expiry=_KEEPALIVE_S,
-        )
-        self._http = PinnedTransport(endpoint, tls, limits)
+        self._http = PinnedTransport(endpoint, tls, connection_limits(settings))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request of the SDK. A POST never raises."""
@@ -174,6 +169,15 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def connection_limits(settings: McpSettings) -> httpx2.Limits:
+    """How many connections one session may have, and how long an idle one is kept."""
+    return httpx2.Limits(
+        max_connections=settings.max_connections_per_session,
+        max_keepalive_connections=settings.max_connections_per_session,
+        keepalive_expiry=_KEEPALIVE_S,
+    )
 
 
 def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> httpx2.AsyncClient:

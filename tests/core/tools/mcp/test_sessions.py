@@ -245,6 +245,20 @@ async def test_server_without_an_event_stream_is_used_all_the_same(loopback: Mcp
         assert await registry.gateway_tools["echo"].call({"text": "x"}) == CallResult("x")
 
 
+async def test_event_stream_that_ends_at_once_is_not_asked_for_without_end(
+    loopback: McpSettings, declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp.client.streamable_http.DEFAULT_RECONNECTION_DELAY_MS", 1)
+    monkeypatch.setattr("mcp.client.streamable_http.MAX_RECONNECTION_ATTEMPTS", 1000)
+    faults = {"GET": Fault(content_type="text/event-stream", body=b": bye\n\n")}
+    async with pool(loopback, "legacy", faults=faults) as (server, mcp):
+        registry = await registry_of([declare(server.url)], mcp)
+        await server.until(lambda seen: seen.counts["GET"] == 16)
+        for _ in range(20):
+            assert await registry.gateway_tools["echo"].call({"text": "x"}) == CallResult("x")
+        assert server.counts["GET"] == 16
+
+
 @protocols
 async def test_redirect_is_not_followed_and_its_target_not_contacted(
     loopback: McpSettings, declare: Declare, protocol: str
