@@ -12,7 +12,7 @@ from attache_core.events.event import Event
 from attache_core.json_codec import Json, decode, encode
 from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.call_errors import execution_error
-from attache_core.tools.gateway_tool import CallResult
+from attache_core.tools.gateway_tool import CallResult, Report
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.mcp.settings import McpSettings
@@ -66,7 +66,9 @@ class FakeServers(McpServers):
     async def list_tools(self, server: McpServer) -> tuple[Json, ...]:
         return (TOOL,)
 
-    async def call_tool(self, server: McpServer, name: str, arguments: Json) -> CallResult:
+    async def call_tool(
+        self, server: McpServer, name: str, arguments: Json, report: Report | None = None
+    ) -> CallResult:
         encode(arguments)
         return self._result
 

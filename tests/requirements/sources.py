@@ -27,6 +27,7 @@ HTTP_CODINGS = "https://www.rfc-editor.org/rfc/rfc9110#name-content-encoding"
 HTTP_CONNECTION = "https://www.rfc-editor.org/rfc/rfc9110#name-connection"
 FETCH_CORS = "https://fetch.spec.whatwg.org/#cors-safelisted-request-header"
 MCP = "https://modelcontextprotocol.io/specification/2025-06-18/basic/transports"
+MCP_PROGRESS = "https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress"
 MCP_TOOLS = "https://modelcontextprotocol.io/specification/2025-06-18/server/tools"
 YAML = "https://yaml.org/spec/1.2.2/"
 

@@ -12,11 +12,15 @@ from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import Tool
 
 from attache_core.json_codec import Json
+from attache_core.testing.mcp_sse import EventStream
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What to do with a request instead of serving it.
+
+    Over the transport `sse` an answer with status 200 is an event of the stream that holds the body; with `cut_off`,
+    the stream breaks off in the middle of it.
 
     Attributes:
         hang: never answer.
@@ -41,6 +45,8 @@ class McpServerOptions:
 
     Attributes:
         protocol: `modern` serves both generations; `legacy` only that with an `initialize` handshake.
+        transport: `streamable_http`, or the older `sse`.
+        path: of the MCP endpoint; the transport's usual one unless given.
         json_response: plain JSON answers instead of event streams.
         token: the bearer token without which every request is answered with 401; None for none.
         tools: more tools than the built-in ones; a call of one answers with its name and arguments.
@@ -49,6 +55,8 @@ class McpServerOptions:
     """
 
     protocol: Literal["modern", "legacy"] = "modern"
+    transport: Literal["streamable_http", "sse"] = "streamable_http"
+    path: str = ""
     json_response: bool = False
     token: str | None = None
     tools: Sequence[Tool] = ()
@@ -78,6 +86,7 @@ class RunningMcpServer:
         cancelled: names of tools whose call was cancelled while it ran.
         release: lets `slow` calls end.
         open_requests: HTTP requests being served now.
+        event_streams: those that are open, of the transport `sse`, in the order of their opening.
     """
 
     def __init__(self, url: str, options: McpServerOptions) -> None:
@@ -89,7 +98,8 @@ class RunningMcpServer:
         self.release = asyncio.Event()
         self.open_requests = 0
         self.extra_tools = list(options.tools)
-        self._arrived = asyncio.Condition()
+        self.event_streams: list[EventStream] = []
+        self._news = asyncio.Event()
         self._bus = InMemorySubscriptionBus()
 
     @property
@@ -108,13 +118,14 @@ class RunningMcpServer:
 
     async def until(self, seen: Callable[[RunningMcpServer], bool]) -> None:
         """Wait at most 5 s for something that requests, or their cancellation, bring about."""
-        async with asyncio.timeout(5), self._arrived:
-            await self._arrived.wait_for(lambda: seen(self))
+        async with asyncio.timeout(5):
+            while not seen(self):
+                self._news.clear()
+                await self._news.wait()
 
-    async def changed(self) -> None:
+    def changed(self) -> None:
         """Wake those who wait in `until`."""
-        async with self._arrived:
-            self._arrived.notify_all()
+        self._news.set()
 
     @property
     def bus(self) -> InMemorySubscriptionBus:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from attache_core import json_codec
 from attache_core.testing.mcp_observed import Fault, McpServerOptions, RecordedRequest, RunningMcpServer
+from attache_core.testing.mcp_sse import EventStream, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -29,6 +27,8 @@ class Recorder:
 
     def abandon(self) -> None:
         """Give up what is being served, so that the server can end."""
+        for stream in self._running.event_streams:
+            stream.end()
         for task in self._serving:
             task.cancel()
 
@@ -45,10 +45,10 @@ class Recorder:
         finally:
             self._serving.discard(task)
             self._running.open_requests -= 1
-            await self._running.changed()
+            self._running.changed()
 
     def _noticing_start(self, send: Send) -> Send:
-        async def noticing(message: MutableMapping[str, Any]) -> None:
+        async def noticing(message: Message) -> None:
             await send(message)
             self.started.set()
 
@@ -59,14 +59,39 @@ class Recorder:
         body = await _whole_body(receive) if scope["method"] == "POST" else b""
         request = _recorded(scope["method"], headers, body)
         self._running.requests.append(request)
-        await self._running.changed()
+        self._running.changed()
         fault = self._fault(request)
-        if fault is None:
+        if fault is None and self._options.transport == "sse" and request.method == "GET":
+            await self._serve_events(scope, receive, send)
+        elif fault is None:
             await self._inner(scope, _again(body, receive), send)
         elif fault.hang:
             await _until_disconnected(receive)
+        elif self._running.event_streams and fault.status == 200:
+            await _answer(Fault(status=202), request, send)
+            await self._tell(fault, request)
         else:
             await _answer(fault, request, send)
+
+    async def _serve_events(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """It is ended rather than cancelled, because the SDK's server would leave its own streams open."""
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._serving.discard(serving)
+        stream = EventStream(receive, send)
+        self._running.event_streams.append(stream)
+        try:
+            await self._inner(scope, stream.receive, send)
+        finally:
+            self._running.event_streams.remove(stream)
+
+    async def _tell(self, fault: Fault, request: RecordedRequest) -> None:
+        """Answer in the event stream that was opened last."""
+        stream = self._running.event_streams[-1]
+        event = b"event: message\r\ndata: " + _body(fault, request)
+        await stream.write(event if fault.cut_off else event + b"\r\n\r\n")
+        if fault.cut_off:
+            stream.end()
 
     def _fault(self, request: RecordedRequest) -> Fault | None:
         token = self._options.token
@@ -98,9 +123,9 @@ async def _whole_body(receive: Receive) -> bytes:
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """A receive channel that begins with a body that was read already."""
-    first: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def next_message() -> MutableMapping[str, Any]:
+    async def next_message() -> Message:
         return first.pop() if first else await receive()
 
     return next_message
@@ -111,11 +136,15 @@ async def _until_disconnected(receive: Receive) -> None:
         pass
 
 
-async def _answer(fault: Fault, request: RecordedRequest, send: Send) -> None:
-    body = fault.body
+def _body(fault: Fault, request: RecordedRequest) -> bytes:
     for member in ("result", "error"):
         if (value := getattr(fault, member)) is not None:
-            body = json_codec.encode({"jsonrpc": "2.0", "id": request.id, member: value})
+            return json_codec.encode({"jsonrpc": "2.0", "id": request.id, member: value})
+    return fault.body
+
+
+async def _answer(fault: Fault, request: RecordedRequest, send: Send) -> None:
+    body = _body(fault, request)
     headers = [(b"content-type", fault.content_type.encode())]
     if fault.cut_off:
         headers.append((b"content-length", str(len(body) + 1000).encode()))

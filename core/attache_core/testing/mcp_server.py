@@ -1,4 +1,4 @@
-"""An MCP server for the demo and for tests, made with the official SDK: streamable HTTP on a free loopback port.
+"""An MCP server for the demo and for tests, made with the official SDK: on a free loopback port, over either transport.
 
 Both protocol generations, stateless (2026-07-28) and with sessions (up to 2025-11-25). It counts what it is asked, and
 can be told to misbehave: `Fault` at the level of HTTP, and tools that fail, hang, or wait until they are released.
@@ -21,7 +21,8 @@ from typing import Any
 import uvicorn
 
 from attache_core.testing.mcp_observed import Fault, McpServerOptions, RecordedRequest, RunningMcpServer
-from attache_core.testing.mcp_recorder import Recorder
+from attache_core.testing.mcp_recorder import Asgi, Recorder
+from attache_core.testing.mcp_sse import SseApp
 from attache_core.testing.mcp_tools import BUILTIN_TOOL_NAMES, sdk_server
 from attache_core.tools.task_scope import task_scope
 
@@ -62,8 +63,13 @@ async def running_mcp_server(
     """Serve in the running loop for as long as the block lasts; `changes` are fields of the options."""
     options = replace(options or McpServerOptions(), **changes)
     with _listener(port) as listener:
-        running = RunningMcpServer(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", options)
-        app = sdk_server(running, options).streamable_http_app(json_response=options.json_response)
+        is_sse = options.transport == "sse"
+        path = options.path or ("/sse" if is_sse else "/mcp")
+        running = RunningMcpServer(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", options)
+        sdk = sdk_server(running, options)
+        app: Asgi = SseApp(sdk, path)
+        if not is_sse:
+            app = sdk.streamable_http_app(streamable_http_path=path, json_response=options.json_response)
         recorder = Recorder(app, running, options)
         config = uvicorn.Config(
             recorder,

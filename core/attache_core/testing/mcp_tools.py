@@ -30,6 +30,9 @@ from attache_core.json_codec import Json
 from attache_core.testing.mcp_observed import McpServerOptions, RunningMcpServer
 
 _PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n not really").decode()
+_REPORTS = 3
+"""How often the tool `report` reports."""
+
 ToolBody = Callable[[RunningMcpServer, Json], Awaitable[CallToolResult]]
 
 
@@ -63,6 +66,7 @@ async def _hang(server: RunningMcpServer, _: Json) -> CallToolResult:
         await asyncio.Event().wait()
     except asyncio.CancelledError:
         server.cancelled.append("hang")
+        server.changed()
         raise
     raise AssertionError("unreachable")
 
@@ -113,6 +117,7 @@ _BUILTIN: tuple[tuple[Tool, ToolBody], ...] = (
     (_tool("slow", "Answers when it is released.", _schema()), _slow),
     (_tool("image", "A picture.", _schema()), _image),
     (_tool("grow", "Adds a tool to the server and tells its clients.", _schema(), read_only=False), _grown),
+    (_tool("report", "Reports progress, and answers when it is released.", _schema()), _slow),
     (_tool("refuse", "Answers with a JSON-RPC error.", _schema()), _refuse),
 )
 BUILTIN_TOOL_NAMES = tuple(tool.name for tool, _ in _BUILTIN)
@@ -140,6 +145,9 @@ def sdk_server(running: RunningMcpServer, options: McpServerOptions) -> Server[A
         body = bodies.get(params.name)
         if params.name == "grow" and options.builtin:
             await _grow(running, ctx)
+        if params.name == "report" and options.builtin:
+            for done in range(1, _REPORTS + 1):
+                await ctx.session.report_progress(done, _REPORTS, f"step {done}")
         if body is not None:
             try:
                 return await body(running, params.arguments or {})

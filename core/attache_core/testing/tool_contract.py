@@ -18,7 +18,7 @@ from typing import ClassVar
 from attache_core.events.model_events import Delta, ItemAdded, ItemDone, ModelEvent
 from attache_core.json_codec import Json, decode, encode
 from attache_core.tools.call_errors import execution_error
-from attache_core.tools.gateway_tool import CallMade, CallResult, GatewayTool
+from attache_core.tools.gateway_tool import CallMade, CallProgress, CallResult, GatewayTool
 from attache_core.tools.history import model_input
 from attache_core.tools.names import is_valid_name
 from attache_core.tools.registry import ToolRegistry, build_registry
@@ -64,6 +64,14 @@ class ToolTypeContract:
         """
         await self._items_of_a_call(tool_type, None)
 
+    async def test_progress_of_a_call_is_told_by_events_of_its_item(self, tool_type: ToolType) -> None:
+        """Whatever is reported; the item is neither added nor done by it."""
+        for tool in (await self._registry(tool_type)).tools.values():
+            if isinstance(tool.binding, GatewayTool):
+                made, reported = CallMade("call", "{}", "call_1"), (CallProgress(1), CallProgress(2.5, 10, "Half-way."))
+                told = [event for progress in reported for event in tool.binding.progressed(made, progress)]
+                check_life([*tool.binding.begun(made), *told, *tool.binding.ended(made, FAILED)])
+
     async def test_call_that_fails_is_an_item_added_and_done(self, tool_type: ToolType) -> None:
         """Also a call that the gateway refused or that timed out, of which the tool knows nothing."""
         await self._items_of_a_call(tool_type, FAILED)
@@ -97,7 +105,7 @@ class ToolTypeContract:
         tool = next(iter(registry.tools.values()))
         async with registry.serving():
             if isinstance(tool.binding, GatewayTool) and result is None:
-                result = await tool.binding.call(self.arguments)
+                result = await tool.binding.call_reporting(self.arguments, lambda _: None)
                 assert result.error is None or result.output is None
         items = check_lives(_shown(tool, encode(self.arguments).decode(), result or FAILED))
         for item in items:

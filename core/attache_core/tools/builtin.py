@@ -40,4 +40,5 @@ BUILTIN_TELLERS: Mapping[str, Teller] = {
 def builtin_tool_types(mcp: McpServers, further: Iterable[ToolType] = ()) -> ToolTypes:
     """The built-in types and `further` ones, which go before a built-in type of the same name."""
     types = (*(each() for each in CLIENT_TYPES), McpToolType(mcp), *further)
-    return ToolTypes(types, max_tools=mcp.settings.max_tools_per_request)
+    settings = mcp.settings
+    return ToolTypes(types, max_tools=settings.max_tools_per_request, mcp_servers=settings.known_servers)

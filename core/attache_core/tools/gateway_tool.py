@@ -1,13 +1,14 @@
 """A tool that the gateway executes itself, and what comes of one call of it. Knows no tool type and no transport.
 
-What a client sees of a call is the tool's to say, in two steps: `begun` when its turn has come, `ended` with its
-result. That is one item, or several, one after the other, such as a call and its output. Ids, indexes and numbers are
-not: those are the sequencer's.
+What a client sees of a call is the tool's to say: `begun` when its turn has come, `progressed` where the tool reports
+how far it is, `ended` with its result. That is one item, or several, one after the other, such as a call and its
+output. Ids, indexes and numbers are not: those are the sequencer's.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from attache_core.events.model_events import ModelEvent
@@ -49,6 +50,25 @@ class CallMade:
     call_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class CallProgress:
+    """How far a running call has come.
+
+    Attributes:
+        done: in a unit of the tool's choice; it grows.
+        total: what `done` will be at the end, where that is known.
+        message: what is being done.
+    """
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+Report = Callable[[CallProgress], None]
+"""Takes what a call reports. It may be used as often as one likes: only the latest is kept, until it is told."""
+
+
 class GatewayTool(ABC):
     """One callable tool. An object of it serves any number of calls, also at the same time."""
 
@@ -63,9 +83,19 @@ class GatewayTool(ABC):
     async def call(self, arguments: Json) -> CallResult:
         """Run it once. Cancelling the caller cancels the call; a failure of the tool is a result."""
 
+    async def call_reporting(self, arguments: Json, report: Report) -> CallResult:
+        """The same for a tool that can say how far it is; one that cannot has `call` alone."""
+        del report
+        return await self.call(arguments)
+
     @abstractmethod
     def begun(self, call: CallMade) -> list[ModelEvent]:
         """It is being executed: the first event is an `ItemAdded` with the call's key."""
+
+    def progressed(self, call: CallMade, progress: CallProgress) -> list[ModelEvent]:
+        """It runs, and has come thus far: `ItemEvent`s with the call's key. Only asked between `begun` and `ended`."""
+        del call, progress
+        return []
 
     @abstractmethod
     def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:

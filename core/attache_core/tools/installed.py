@@ -17,6 +17,7 @@ from attache_core.tools.builtin import BUILTIN_TYPES
 from attache_core.tools.tool_type import ToolSettings, ToolType
 from attache_core.tools.tool_types import extensions
 from attache_core.types.extensions import Extensions
+from attache_core.types.mcp_servers import NO_SERVERS, KnownServers
 
 ENTRY_POINT_GROUP = "attache.tools"
 
@@ -46,10 +47,10 @@ def make_tool_types(classes: Mapping[str, ToolTypeClass], settings: Mapping[str,
     return [classes[name](chosen) for name, chosen in given.items() if chosen is not None]
 
 
-def installed_extensions(classes: Iterable[ToolTypeClass]) -> Extensions:
-    """What these types add to what a request may say."""
+def installed_extensions(classes: Iterable[ToolTypeClass], mcp_servers: KnownServers = NO_SERVERS) -> Extensions:
+    """What these types and these servers add to what a request may say."""
     known = list(classes)
-    return extensions((each.shapes for each in known), (each.tellers for each in known))
+    return extensions((each.shapes for each in known), (each.tellers for each in known), mcp_servers)
 
 
 def _defaults(each: ToolTypeClass) -> ToolSettings | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar, Protocol
 
@@ -83,6 +83,18 @@ class OfferedTool:
     binding: ClientTool | GatewayTool
     naming: Naming = Naming.FREE
     deferred: bool = False
+
+
+def described(tools: Sequence[OfferedTool], owner: str, about: str | None) -> list[OfferedTool]:
+    """The same tools; the first that the model is told of at once, else the first, says what is told of their owner."""
+    told = next((index for index, tool in enumerate(tools) if not tool.deferred), 0)
+    return [_describing(tool, owner, about) if about and n == told else tool for n, tool in enumerate(tools)]
+
+
+def _describing(tool: OfferedTool, owner: str, about: str) -> OfferedTool:
+    own = tool.function.get("description")
+    description = f"{owner}: {about}" + (f"\n\n{own}" if own else "")
+    return replace(tool, function={**tool.function, "description": description})
 
 
 class Announcement(Protocol):

@@ -9,17 +9,23 @@ from attache_core.json_codec import Json
 from attache_core.tools.tool_type import Teller, ToolType
 from attache_core.types.extensions import Extensions
 from attache_core.types.items import ITEM_TYPES
+from attache_core.types.mcp_servers import NO_SERVERS, KnownServers
 from attache_core.types.shape import Shape
 from attache_core.types.tools import SHAPES, validate_tools
 
 MAX_TOOLS_PER_REQUEST = 128
 
 
-def extensions(shapes: Iterable[Mapping[str, type[Shape]]], tellers: Iterable[Mapping[str, Teller]]) -> Extensions:
-    """What these types, and the items of their calls, add to the API's own vocabulary, or take otherwise."""
+def extensions(
+    shapes: Iterable[Mapping[str, type[Shape]]],
+    tellers: Iterable[Mapping[str, Teller]],
+    mcp_servers: KnownServers,
+) -> Extensions:
+    """What these types, their calls' items, and these servers add to the API's own vocabulary, or take otherwise."""
     return Extensions(
         {name: shape for each in shapes for name, shape in each.items() if SHAPES.get(name) is not shape},
         frozenset(name for each in tellers for name in each if name not in ITEM_TYPES),
+        mcp_servers,
     )
 
 
@@ -29,15 +35,23 @@ class ToolTypes:
     Attributes:
         max_tools: functions that one request may give to the model.
         tellers: how the model is told of the items of all types.
+        extensions: what a check of requests must know of them.
     """
 
-    def __init__(self, types: Iterable[ToolType], *, max_tools: int = MAX_TOOLS_PER_REQUEST) -> None:
+    def __init__(
+        self,
+        types: Iterable[ToolType],
+        *,
+        max_tools: int = MAX_TOOLS_PER_REQUEST,
+        mcp_servers: KnownServers = NO_SERVERS,
+    ) -> None:
         """Of two types that read the same declarations, the later one does."""
         known = list(types)
         self.max_tools = max_tools
         self.tellers: Mapping[str, Teller] = {name: teller for each in known for name, teller in each.tellers.items()}
         self._by_declaration = {name: each for each in known for name in each.shapes}
-        self._extensions = extensions((each.shapes for each in known), (each.tellers for each in known))
+        shapes, tellers = (each.shapes for each in known), (each.tellers for each in known)
+        self.extensions = extensions(shapes, tellers, mcp_servers)
 
     def of(self, declaration: Json) -> ToolType:
         """The type of a declaration that `check` has passed."""
@@ -53,7 +67,7 @@ class ToolTypes:
         Raises:
             ClientError: an entry, of whatever type, cannot be used; `param` says which.
         """
-        validate_tools(tools, self._extensions)
+        validate_tools(tools, self.extensions)
         together: dict[ToolType, list[Json]] = {}
         for tool in tools:
             together.setdefault(self.of(tool), []).append(tool)

@@ -49,7 +49,7 @@ async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, No
             async for event in events:
                 yield event
 
-    validate_create(turn.body)
+    validate_create(turn.body, extensions=engine.tools.extensions)
     async with aclosing(persist(turn, conversation, engine.store)) as events:
         async for event in events:
             yield event

@@ -207,7 +207,13 @@ async def _release_held(
                 with bugs_without_text():
                     begun = held.tool.begun(held.made)
                 yield client.show(begun)
-                result = budget.charge(await next(pending))
+                running = next(pending)
+                async with aclosing(running.reports(limits.report_interval_s)) as reports:
+                    async for progress in reports:
+                        with bugs_without_text():
+                            progressed = held.tool.progressed(held.made, progress)
+                        yield client.show(progressed)
+                result = budget.charge(await running)
                 with bugs_without_text():
                     ended = held.tool.ended(held.made, result)
                 yield client.show(ended)

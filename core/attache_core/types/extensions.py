@@ -1,4 +1,4 @@
-"""What a request may say beyond the API's own vocabulary: tool types that are installed, and the items of their calls.
+"""What a request may say beyond the API's own vocabulary: installed tool types, items of their calls, known servers.
 
 Shape only; unaware of where they come from.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationInfo
 
+from attache_core.types.mcp_servers import NO_SERVERS, KnownServers
 from attache_core.types.shape import Shape
 
 
@@ -21,10 +22,12 @@ class Extensions:
         tools: the shape of each further type of declaration; it may be a type that OpenAI hosts, which then runs here,
             or one of the API's of which more can be done here than without it.
         items: further types of input items; nothing but `id` and `status` of one is looked at.
+        mcp_servers: MCP servers that need no `server_url`.
     """
 
     tools: Mapping[str, type[Shape]] = field(default_factory=dict)
     items: frozenset[str] = frozenset()
+    mcp_servers: KnownServers = NO_SERVERS
 
 
 NO_EXTENSIONS = Extensions()

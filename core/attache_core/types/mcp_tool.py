@@ -56,15 +56,20 @@ def _check_authorization(value: str) -> str:
     return value
 
 
+def header_fault(name: str) -> str | None:
+    """What is wrong with the name of a header for an MCP server, as a part of a sentence; None when nothing is."""
+    if not _HEADER_NAME.fullmatch(name):
+        return "a key is not the name of an HTTP header"
+    return f"{quoted(name)} is set by HTTP or MCP itself" if name.lower() in _FRAMING_HEADERS else None
+
+
 def _check_headers(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     expected = "an object with string keys and string values"
     if not isinstance(value, dict):
         raise wrong_type(expected, value)
     for name, content in value.items():
-        if not _HEADER_NAME.fullmatch(name):
-            raise refused("invalid_value", "Invalid '{param}': a key is not the name of an HTTP header.")
-        if name.lower() in _FRAMING_HEADERS:
-            raise refused("invalid_value", f"Invalid '{{param}}': {quoted(name)} is set by HTTP or MCP itself.")
+        if fault := header_fault(name):
+            raise refused("invalid_value", f"Invalid '{{param}}': {fault}.")
         if not isinstance(content, str):
             raise wrong_type("a string", content, (name,))
         _require_header_value(content, (name,))
@@ -72,12 +77,13 @@ def _check_headers(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def _check_server_url(url: str) -> str:
-    if not _is_http_url(url):
+    if not is_http_url(url):
         raise refused("invalid_value", "Invalid '{param}': expected an absolute http or https URL.")
     return url
 
 
-def _is_http_url(url: str) -> bool:
+def is_http_url(url: str) -> bool:
+    """Whether it is an absolute http or https URL."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError when it is none
@@ -89,7 +95,8 @@ def _is_http_url(url: str) -> bool:
 def _refuse(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if value is None:
         return value
-    message = "Unsupported parameter: '{param}'. This gateway reaches MCP servers by 'server_url' only."
+    known = "A server is reached by its 'server_url', or by a 'server_label' that the gateway knows."
+    message = f"Unsupported parameter: '{{param}}'. {known}"
     raise refused("unsupported_parameter", message)
 
 
@@ -103,12 +110,12 @@ def _check_approval(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 class McpTool(Shape):
-    """An MCP server whose tools the gateway executes."""
+    """An MCP server whose tools the gateway executes. Whether it can be reached, `mcp_servers` says."""
 
     server_label: Name
     connector_id: Annotated[Any, PlainValidator(_refuse)] = None
     tunnel_id: Annotated[Any, PlainValidator(_refuse)] = None
-    server_url: Annotated[str, AfterValidator(_check_server_url)]
+    server_url: Annotated[str, AfterValidator(_check_server_url)] | None = None
     allowed_tools: Annotated[Any, PlainValidator(_check_allowed_tools)] | None = None
     headers: Annotated[Any, PlainValidator(_check_headers)] | None = None
     authorization: Annotated[str, AfterValidator(_check_authorization)] | None = None
@@ -118,7 +125,7 @@ class McpTool(Shape):
 
 def public_mcp_tool(tool: Json) -> Json:
     """What a response shows of a declaration: the fields of the API, `headers` always as null, no `authorization`,
-    and `server_url` without user, password, query and fragment.
+    and `server_url` without user, password, query and fragment; null for a server that the gateway knows by itself.
     """
     return {
         "type": "mcp",
@@ -127,10 +134,12 @@ def public_mcp_tool(tool: Json) -> Json:
         "require_approval": tool.get("require_approval"),
         "server_description": tool.get("server_description"),
         "server_label": tool.get("server_label"),
-        "server_url": _public_url(str(tool.get("server_url") or "")),
+        "server_url": _public_url(tool.get("server_url")),
     }
 
 
-def _public_url(url: str) -> str:
+def _public_url(url: object) -> str | None:
+    if not isinstance(url, str):
+        return None
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -20,6 +20,7 @@ from pydantic import PlainValidator, ValidationInfo
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.types.extensions import NO_EXTENSIONS, Extensions, extensions_of
+from attache_core.types.mcp_servers import require_reachable
 from attache_core.types.mcp_tool import McpTool, public_mcp_tool
 from attache_core.types.shape import Check, Name, Shape, array_of, check, named_by_type, one_of
 from attache_core.types.violation import enumerated, quoted, refused
@@ -162,7 +163,7 @@ def _declarations_check(extensions: Extensions) -> Check:
 
 
 def check_tools(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any JSON value
-    """Look at `tools`: their number, each declaration, and that names and labels are unique.
+    """Look at `tools`: their number, each declaration, that names and labels are unique, and MCP servers known.
 
     Of a hosted tool only the type is looked at; see `require_runnable`.
     """
@@ -173,10 +174,12 @@ def check_tools(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any 
 
 
 def _check_each(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any JSON value
-    _declarations_check(extensions_of(info))(value)
+    extensions = extensions_of(info)
+    _declarations_check(extensions)(value)
     _require_unique("name", [tool["name"] for tool in value if tool["type"] in _CALLED_BY_NAME])
     _require_unique("name", declared(value, "namespace", "name"))
     _require_unique("server_label", declared(value, "mcp", "server_label"))
+    require_reachable(value, extensions.mcp_servers)
     return value
 
 

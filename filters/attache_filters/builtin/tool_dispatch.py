@@ -46,6 +46,10 @@ class ToolDispatchConfig(FilterConfig):
     call_timeout_s: float = Field(default=60.0, gt=0, le=3600)
     """Seconds that one call may take, from the moment it begins; then it is cancelled, and the model is told."""
 
+    call_progress_interval_s: float = Field(default=1.0, gt=0, le=3600)
+    """Seconds between two events that tell of one call's progress, where its tool reports any; of what it reports in
+    between, the latest is told."""
+
     progress_interval_s: float = Field(default=15.0, ge=0, le=3600)
     """Seconds without an event after which a streaming client gets `response.in_progress`, and again after as many: it
     counts as life with clients that ignore comments. 0 turns it off. Where the model has said nothing yet, the first
@@ -61,7 +65,12 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
 
     def __init__(self, config: ToolDispatchConfig, services: Services) -> None:
         super().__init__(config, services)
-        calls = CallLimits(config.max_parallel_calls, config.call_timeout_s, CallSlots(config.max_worker_calls))
+        calls = CallLimits(
+            max_parallel_calls=config.max_parallel_calls,
+            call_timeout_s=config.call_timeout_s,
+            report_interval_s=config.call_progress_interval_s,
+            worker=CallSlots(config.max_worker_calls),
+        )
         self._limits = LoopLimits(
             max_rounds=config.max_rounds,
             max_calls=config.max_calls,

@@ -39,7 +39,7 @@ class Validate(TurnFilter[ValidateConfig]):
 
     def __init__(self, config: ValidateConfig, services: Services) -> None:
         super().__init__(config, services)
-        self._extensions = installed_extensions(map(type, services.tools))
+        self._extensions = installed_extensions(map(type, services.tools), services.mcp.settings.known_servers)
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         validate_create(

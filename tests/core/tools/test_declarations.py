@@ -48,8 +48,8 @@ def test_schema_of_a_server_reaches_the_model_as_it_is_where_it_is_one(schema: o
 
 
 def test_declaration_is_read_into_a_server_and_what_is_allowed_of_it() -> None:
-    one = mcp_declaration({**MCP, "authorization": "token", "headers": {"X-Team": "blue"}, "allowed_tools": ["a"]})
-    other = mcp_declaration({**MCP, "server_label": "t", "allowed_tools": {"read_only": True}})
+    one = mcp_declaration({**MCP, "authorization": "token", "headers": {"X-Team": "blue"}, "allowed_tools": ["a"]}, {})
+    other = mcp_declaration({**MCP, "server_label": "t", "allowed_tools": {"read_only": True}}, {})
     assert [(each.server_label, each.server.url) for each in (one, other)] == [
         ("s", "https://h/mcp"),
         ("t", "https://h/mcp"),
@@ -70,7 +70,7 @@ def test_declaration_is_read_into_a_server_and_what_is_allowed_of_it() -> None:
         ([{}], "tools[0].type"),
         ([{"type": ["mcp"]}], "tools[0].type"),
         ([{"type": "mcp"}], "tools[0].server_label"),
-        ([{"type": "mcp", "server_label": "s"}], "tools[0].server_url"),
+        ([{"type": "mcp", "server_label": "s", "require_approval": "never"}], "tools[0].server_url"),
         ([{"type": "function"}], "tools[0].name"),
         ([{"type": "function", "name": None}], "tools[0].name"),
         ([MCP, MCP], "tools"),

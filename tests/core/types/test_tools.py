@@ -137,7 +137,8 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
         refusal(
             "unsupported_parameter",
             "tools[1].connector_id",
-            "Unsupported parameter: 'tools[1].connector_id'. This gateway reaches MCP servers by 'server_url' only.",
+            "Unsupported parameter: 'tools[1].connector_id'. A server is reached "
+            "by its 'server_url', or by a 'server_label' that the gateway knows.",
         ),
     ),
     (without(MCP, "require_approval"), APPROVAL),

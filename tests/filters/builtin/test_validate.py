@@ -12,18 +12,21 @@ from structlog.testing import capture_logs
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json, encode
+from attache_core.tools.mcp.servers import McpServers
+from attache_core.tools.mcp.settings import McpSettings
 from attache_core.types.turn import TurnRequest
 from attache_filters.builtin.validate import OMITTED_TOOLS, Validate, ValidateConfig
+from attache_filters.sdk.filter import Services
 from attache_filters.sdk.http import HttpRequest
 from attache_filters.testing import RESPONSES_PATH, answering, check_turn_filter, run_http, run_turn, text_events
-from filters.extproc.hosting import SERVICES
 
 FUNCTION: Json = {"type": "function", "name": "f"}
 CODEX = Path(__file__).parents[2] / "core" / "types" / "data" / "codex_request.json"
 
 
-def validate(**settings: Any) -> Validate:
-    return Validate(ValidateConfig(**settings), SERVICES)
+def validate(mcp: Json | None = None, **settings: Any) -> Validate:
+    servers = McpServers(McpSettings.model_validate(mcp or {}), tasks=None)  # type: ignore[arg-type]  # nothing runs
+    return Validate(ValidateConfig(**settings), Services(store=None, mcp=servers))  # type: ignore[arg-type]  # likewise
 
 
 def turn(**fields: Any) -> TurnRequest:
@@ -101,3 +104,27 @@ async def test_validate_that_omits_takes_a_recorded_request_of_codex_and_keeps_a
     own = [tool for tool in body["tools"] if tool["type"] != "web_search"]
     assert passed.body == {**body, "tools": own}
     assert {tool["type"] for tool in own} == {"function", "namespace"}
+
+
+@pytest.mark.parametrize(
+    ("mcp", "param"),
+    [
+        ({}, "tools[0].server_url"),
+        ({"servers": {"other": {"url": "http://h"}}}, "tools[0].server_url"),
+        ({"allow_request_servers": False}, "tools[0].server_label"),
+        ({"servers": {"weather": {"url": "http://h"}}}, None),
+        ({"servers": {"weather": {"url": "http://h"}}, "allow_request_servers": False}, None),
+    ],
+)
+async def test_validate_passes_an_mcp_server_without_a_url_where_the_gateway_file_names_it(
+    mcp: Json, param: str | None
+) -> None:
+    below = answering(text_events("Hi"))
+    asked = turn(tools=[{"type": "mcp", "server_label": "weather", "require_approval": "never"}])
+    if param is None:
+        await run_turn(validate(mcp), asked, below)
+        assert below.turns == [asked]
+        return
+    with pytest.raises(ClientError) as raised:
+        await run_turn(validate(mcp), asked, below)
+    assert (raised.value.param, below.turns) == (param, [])

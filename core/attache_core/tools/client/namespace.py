@@ -12,7 +12,7 @@ from typing import ClassVar
 from attache_core.json_codec import Json
 from attache_core.tools.client.custom import offered_custom
 from attache_core.tools.client.function import offered_function
-from attache_core.tools.tool_type import Offer, OfferedTool, ToolType
+from attache_core.tools.tool_type import Offer, OfferedTool, ToolType, described
 from attache_core.types.tools import SHAPES
 
 
@@ -25,20 +25,9 @@ class NamespaceType(ToolType):
         """Each member; all of them are deferred where the namespace is."""
         deferred = declaration.get("defer_loading") is True
         members = [_member(tool, declaration["name"]) for tool in declaration["tools"]]
-        told = next((index for index, member in enumerate(members) if deferred or not member.deferred), None)
-        if told is not None:
-            members[told] = _described(members[told], declaration)
-        return Offer(tuple(replace(member, deferred=deferred or member.deferred) for member in members))
+        members = [replace(member, deferred=deferred or member.deferred) for member in members]
+        return Offer(tuple(described(members, declaration["name"], declaration.get("description"))))
 
 
 def _member(tool: Json, namespace: str) -> OfferedTool:
     return (offered_function if tool["type"] == "function" else offered_custom)(tool, namespace)
-
-
-def _described(member: OfferedTool, namespace: Json) -> OfferedTool:
-    about = namespace.get("description")
-    if not about:
-        return member
-    own = member.function.get("description")
-    described = f"{namespace['name']}: {about}" + (f"\n\n{own}" if own else "")
-    return replace(member, function={**member.function, "description": described})

@@ -15,6 +15,7 @@ from attache_core.tools.call_errors import CONNECTION_CLOSED, http_error, protoc
 NOT_MCP = "The MCP server's answer is not valid MCP."
 CLOSED = "The MCP server closed the connection before it answered."
 TIMED_OUT = "The MCP server did not answer in time."
+TOO_LARGE = "The MCP server's answer is larger than the gateway's mcp.max_message_bytes."
 UNREACHABLE = "The MCP server cannot be reached."
 
 _WIRE_FAILURE = -32_099
@@ -32,6 +33,10 @@ class McpServerError(ToolError):
     def __init__(self, error: Json) -> None:
         super().__init__(str(error["message"]))
         self.error = error
+
+
+class TransportNotSpokenError(McpServerError):
+    """The server answers, but does not speak the transport."""
 
 
 def unreachable(message: str = UNREACHABLE) -> Json:

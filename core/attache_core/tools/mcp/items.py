@@ -64,6 +64,11 @@ def call_begun(call: CallMade, server_label: str, name: str) -> list[ModelEvent]
     ]
 
 
+def call_progressed(call: CallMade) -> list[ModelEvent]:
+    """It is still being executed. The API has no event that says how far it has come."""
+    return [ItemEvent(call.key, "response.mcp_call.in_progress")]
+
+
 def call_ended(call: CallMade, server_label: str, name: str, result: CallResult) -> list[ModelEvent]:
     """It was executed, or failed: either way the model is told, and so is the client."""
     status = "completed" if result.error is None else "failed"

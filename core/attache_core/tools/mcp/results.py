@@ -1,8 +1,12 @@
-"""MCP's shapes to the public ones: a listed tool, and the result of a call."""
+"""MCP's shapes to the public ones: a listed tool, and the result of a call.
+
+A server may repeat the credentials with which it was asked. What is made here is shown to the model and the client and
+is stored, so it goes through a `Redact` first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mcp_types import (
     AudioContent,
@@ -21,8 +25,11 @@ from attache_core.tools.call_errors import INTERNAL_ERROR, execution_error, prot
 from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.failure import McpServerError
 
+Redact = Callable[[str], str]
+"""A text without the credentials that it may repeat."""
 
-def listed_tool(tool: Tool, max_bytes: int) -> Json:
+
+def listed_tool(tool: Tool, max_bytes: int, redact: Redact = str) -> Json:
     """A tool as an `mcp_list_tools` item shows it; its input schema is the server's own.
 
     Raises:
@@ -34,29 +41,32 @@ def listed_tool(tool: Tool, max_bytes: int) -> Json:
         )
         raise McpServerError(protocol_error(INTERNAL_ERROR, message))
     read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
-    return {
+    listed: Json = {
         "name": tool.name,
         "description": tool.description,
         "input_schema": tool.input_schema,
         "annotations": {"read_only": read_only},
     }
+    text = _json(listed)
+    shown = redact(text)
+    return listed if shown == text else json_codec.decode(shown.encode())
 
 
-def call_result(result: CallToolResult, max_bytes: int) -> CallResult:
+def call_result(result: CallToolResult, max_bytes: int, redact: Redact = str) -> CallResult:
     """The outcome of a call that came back. Text is kept as it is, the rest described as JSON.
 
     Structured content is what the tool says in another form, so it is given only where there is no text.
     """
     has_text = any(isinstance(block, TextContent) and block.text for block in result.content)
     if result.is_error:
-        blocks = [_error_block(block) for block in result.content]
+        blocks = [_error_block(block, redact) for block in result.content]
         if not has_text and result.structured_content is not None:
-            blocks.append(_text_block(_json(result.structured_content)))
+            blocks.append(_text_block(redact(_json(result.structured_content))))
         return CallResult(None, execution_error(_bounded_blocks(blocks, max_bytes)))
     pieces = [_piece(block) for block in result.content]
     if not has_text and result.structured_content is not None:
         pieces.append(_json(result.structured_content))
-    return CallResult(bounded("\n".join(pieces), max_bytes))
+    return CallResult(bounded(redact("\n".join(pieces)), max_bytes))
 
 
 def bounded(text: str, max_bytes: int) -> str:
@@ -72,8 +82,12 @@ def _piece(block: ContentBlock) -> str:
     return block.text if isinstance(block, TextContent) else _json(_described(block))
 
 
-def _error_block(block: ContentBlock) -> Json:
-    return _text_block(block.text) if isinstance(block, TextContent) else _described(block)
+def _error_block(block: ContentBlock, redact: Redact) -> Json:
+    if isinstance(block, TextContent):
+        return _text_block(redact(block.text))
+    described = _described(block)
+    shown = redact(_json(described))
+    return described if shown == _json(described) else _text_block(shown)
 
 
 def _text_block(text: str) -> Json:

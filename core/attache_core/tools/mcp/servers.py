@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import CONNECTION_CLOSED, protocol_error
-from attache_core.tools.gateway_tool import CallResult
+from attache_core.tools.gateway_tool import CallResult, Report
 from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
@@ -66,14 +66,16 @@ class McpServers:
         async with self._session(server) as session:
             return await session.tools()
 
-    async def call_tool(self, server: McpServer, name: str, arguments: Json) -> CallResult:
+    async def call_tool(
+        self, server: McpServer, name: str, arguments: Json, report: Report | None = None
+    ) -> CallResult:
         """Call a tool of the server, at most once. A failure is a result; cancelling the caller cancels the call.
 
-        No time limit but the caller's.
+        No time limit but the caller's, which progress does not extend.
         """
         try:
             async with self._session(server) as session:
-                return await session.call(name, arguments)
+                return await session.call(name, arguments, report)
         except McpServerError as error:
             return CallResult(None, error.error)
 

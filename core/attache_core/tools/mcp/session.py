@@ -10,22 +10,18 @@ The tool list belongs to the session: a server that had to be connected anew may
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 
-import httpx2
 from mcp import Client
 from mcp.client.session import IncomingMessage
-from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
-    Implementation,
     InputRequiredResult,
     PaginatedRequestParams,
     ToolListChangedNotification,
@@ -34,18 +30,16 @@ from pydantic import TypeAdapter
 
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import INTERNAL_ERROR, protocol_error
-from attache_core.tools.gateway_tool import CallResult
-from attache_core.tools.mcp.addresses import resolve
+from attache_core.tools.gateway_tool import CallProgress, CallResult, Report
+from attache_core.tools.mcp.connection import Connection, Connector
 from attache_core.tools.mcp.failure import McpServerError, closed
 from attache_core.tools.mcp.results import call_result, listed_tool
 from attache_core.tools.mcp.sdk_errors import failure_of
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
-from attache_core.tools.mcp.wire import ServerWire, open_client
-from attache_core.tools.task_scope import TaskScope, task_scope
+from attache_core.tools.task_scope import task_scope
 
 _CALL_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
-_CLIENT_INFO = Implementation(name="attache", version=version("agentic-attache"))
 
 
 class McpSession:
@@ -57,17 +51,16 @@ class McpSession:
         idle_timer: runs while it may have to be closed for idleness.
     """
 
-    def __init__(self, server: McpServer, settings: McpSettings, tls: ssl.SSLContext) -> None:
+    def __init__(self, server: McpServer, connector: Connector) -> None:
         self.users = 0
         self.idle_since = asyncio.get_running_loop().time()
         self.idle_timer: asyncio.TimerHandle | None = None
         self._server = server
-        self._settings = settings
-        self._tls = tls
+        self._connector = connector
+        self._settings = connector.settings
         self._settled = asyncio.Event()
         self._closing = asyncio.Event()
-        self._client: Client | None = None
-        self._wire: ServerWire | None = None
+        self._connection: Connection | None = None
         self._failure: McpServerError | None = None
         self._listing = asyncio.Lock()
         self._tools: tuple[Json, ...] | None = None
@@ -76,7 +69,7 @@ class McpSession:
     @property
     def usable(self) -> bool:
         """Whether a new caller should use it; while it is still being opened, yes."""
-        broken = self._wire is not None and self._wire.broken
+        broken = self._connection is not None and self._connection.wire.broken
         return not (self._closing.is_set() or self._failure is not None or broken)
 
     @property
@@ -96,12 +89,12 @@ class McpSession:
             async with (
                 task_scope() as tasks,
                 asyncio.timeout(self._settings.connect_timeout_s) as opening,
-                self._connected(tasks) as client,
+                self._connector.connected(self._server, self._on_message, tasks) as connection,
             ):
                 opening.reschedule(None)
-                self._client = client
+                self._connection = connection
                 self._settled.set()
-                tasks.start(self._watch_tools(client))
+                tasks.start(self._watch_tools(connection.client))
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001 - the edge to the SDK, which raises groups of anything
             self._failure = failure_of(error, self._server.credentials)
@@ -132,7 +125,7 @@ class McpSession:
             self._tools = tools
             return tools
 
-    async def call(self, name: str, arguments: Json) -> CallResult:
+    async def call(self, name: str, arguments: Json, report: Report | None = None) -> CallResult:
         """Call a tool, once: a request that may have been sent is never sent again. No time limit but the caller's.
 
         Raises:
@@ -140,39 +133,23 @@ class McpSession:
         """
         request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
         async with self._sdk() as client:
-            result = await client.session.send_request(request, _CALL_RESULT)
+            on_progress = None if report is None else _progress_to(report)
+            result = await client.session.send_request(request, _CALL_RESULT, progress_callback=on_progress)
         if isinstance(result, InputRequiredResult):
             message = "The tool asks for input from a user, which the gateway cannot give."
             raise McpServerError(protocol_error(INTERNAL_ERROR, message))
-        return call_result(result, self._settings.max_output_bytes)
+        return call_result(result, self._settings.max_output_bytes, self._server.credentials.redact_values)
 
     @asynccontextmanager
     async def _sdk(self) -> AsyncIterator[Client]:
         """The open client; whatever is raised inside is mapped."""
         await self._settled.wait()
-        if self._failure is not None or self._client is None:
+        if self._failure is not None or self._connection is None:
             raise McpServerError(self._failure.error if self._failure is not None else closed())
         try:
-            yield self._client
+            yield self._connection.client
         except Exception as error:  # noqa: BLE001 - the edge to the SDK, which raises anything at odd answers
             raise failure_of(error, self._server.credentials) from None
-
-    @asynccontextmanager
-    async def _connected(self, tasks: TaskScope) -> AsyncIterator[Client]:
-        settings = self._settings
-        endpoint = await resolve(self._server.url, settings)
-        self._wire = ServerWire(endpoint, settings, self._tls, tasks)
-        async with open_client(self._server, self._wire, settings) as http:
-            transport = streamable_http_client(
-                self._server.url, http_client=http, max_sse_event_size=settings.max_message_bytes
-            )
-            async with Client(
-                transport,
-                cache=None,
-                client_info=_CLIENT_INFO,
-                message_handler=self._on_message,
-            ) as client:
-                yield client
 
     async def _list(self, client: Client) -> tuple[Json, ...]:
         tools: list[Json] = []
@@ -180,7 +157,8 @@ class McpSession:
         for _ in range(self._settings.max_list_pages):
             params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
             page = await client.session.list_tools(params=params)
-            tools += [listed_tool(tool, self._settings.max_tool_bytes) for tool in page.tools]
+            redact = self._server.credentials.redact_values
+            tools += [listed_tool(tool, self._settings.max_tool_bytes, redact) for tool in page.tools]
             if len(tools) > self._settings.max_listed_tools:
                 raise _too_much("tools", "max_listed_tools", self._settings.max_listed_tools)
             cursor = page.next_cursor
@@ -212,12 +190,19 @@ class McpSession:
         self._tools_expire_at = 0.0
 
 
+def _progress_to(report: Report) -> ProgressFnT:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        report(CallProgress(progress, total, message))
+
+    return on_progress
+
+
 SessionMaker = Callable[[McpServer], McpSession]
 
 
 def session_maker(settings: McpSettings) -> SessionMaker:
     """What makes sessions with these settings. They share the trust store of TLS, which is read here, once."""
-    return partial(McpSession, settings=settings, tls=httpx2.create_ssl_context())
+    return partial(McpSession, connector=Connector(settings))
 
 
 def _first_of_each_name(tools: Sequence[Json]) -> tuple[Json, ...]:

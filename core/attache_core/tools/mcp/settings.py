@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 
+from attache_core.tools.mcp.named_server import NamedServerSettings
 from attache_core.tools.outbound.settings import OutboundSettings
+from attache_core.types.mcp_servers import KnownServers
+from attache_core.types.shape import Name
 
 
 class McpSettings(OutboundSettings):
-    """How MCP servers that clients declare in `tools` are reached. Every bound of it is here."""
+    """How MCP servers are reached. The outbound keys are about those that requests bring; all bounds are here."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    servers: dict[Name, NamedServerSettings] = Field(default_factory=dict)
+    """Servers by the `server_label` by which requests declare them, without their URL."""
+
+    allow_request_servers: bool = True
+    """Whether requests may bring servers of their own, by a `server_url`."""
 
     list_ttl_s: float = Field(default=300.0, ge=0)
     """How long a server's tool list is reused, in seconds; it is dropped earlier when the server says it changed."""
@@ -51,3 +60,8 @@ class McpSettings(OutboundSettings):
 
     max_output_bytes: int = Field(default=1024 * 1024, ge=1024)
     """What is kept of a tool's result; the model is told when something was left out."""
+
+    @property
+    def known_servers(self) -> KnownServers:
+        """What a check of requests must know of all that."""
+        return KnownServers(tuple(self.servers), only_these=not self.allow_request_servers)

@@ -14,13 +14,13 @@ from attache_core.errors import ClientError
 from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.function_tool import function_tool
-from attache_core.tools.gateway_tool import CallMade, CallResult, GatewayTool
+from attache_core.tools.gateway_tool import CallMade, CallProgress, CallResult, GatewayTool, Report
 from attache_core.tools.mcp.declaration import McpDeclaration, mcp_declaration
 from attache_core.tools.mcp.failure import McpServerError
-from attache_core.tools.mcp.items import McpListing, call_begun, call_ended, tell_call
+from attache_core.tools.mcp.items import McpListing, call_begun, call_ended, call_progressed, tell_call
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import McpServers
-from attache_core.tools.tool_type import Offer, OfferedTool, ToolType
+from attache_core.tools.tool_type import Offer, OfferedTool, ToolType, described
 from attache_core.types.tools import SHAPES
 
 
@@ -37,9 +37,18 @@ class McpTool(GatewayTool):
         """Call it on the server that declared it."""
         return await self.servers.call_tool(self.server, self.name, arguments)
 
+    async def call_reporting(self, arguments: Json, report: Report) -> CallResult:
+        """The same, passing on what the server says of its progress."""
+        return await self.servers.call_tool(self.server, self.name, arguments, report)
+
     def begun(self, call: CallMade) -> list[ModelEvent]:
         """An `mcp_call` item in progress, with its arguments."""
         return call_begun(call, self.server_label, self.name)
+
+    def progressed(self, call: CallMade, progress: CallProgress) -> list[ModelEvent]:
+        """The item is still in progress."""
+        del progress
+        return call_progressed(call)
 
     def ended(self, call: CallMade, result: CallResult) -> list[ModelEvent]:
         """The item with its output or its error."""
@@ -65,13 +74,17 @@ class McpToolType(ToolType):
 
     def needs_discovery(self, declaration: Json) -> bool:
         """Whether the server's list is not known, or no longer."""
-        return not self._servers.knows_tools(mcp_declaration(declaration).server)
+        return not self._servers.knows_tools(self._declared(declaration).server)
 
     async def offer(self, declaration: Json) -> Offer:
         """The server's tools; none, and an announcement with an error, where it cannot be listed."""
-        declared = mcp_declaration(declaration)
+        declared = self._declared(declaration)
         listing = await self._listing(declared)
-        return Offer(tuple(self._offered(declared, tool) for tool in listing.tools), listing)
+        tools = [self._offered(declared, tool) for tool in listing.tools]
+        return Offer(tuple(described(tools, declared.server_label, declared.description)), listing)
+
+    def _declared(self, declaration: Json) -> McpDeclaration:
+        return mcp_declaration(declaration, self._servers.settings.servers)
 
     async def _listing(self, declared: McpDeclaration) -> McpListing:
         try:

@@ -20,8 +20,9 @@ import httpx2
 
 from attache_core import json_codec
 from attache_core.json_codec import Json
-from attache_core.tools.call_errors import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
-from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, http_failure, unreachable, wire_error
+from attache_core.tools.call_errors import PARSE_ERROR, protocol_error
+from attache_core.tools.mcp.failure import NOT_MCP, http_failure, wire_error
+from attache_core.tools.mcp.http_errors import error_object
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.outbound.pinned import PinnedTransport
@@ -36,6 +37,9 @@ _KEEPALIVE_S = 4.0
 
 _SESSION_HEADER = "mcp-session-id"
 _KEPT_HEADERS = ("content-type", _SESSION_HEADER)
+_OTHER_TRANSPORT = frozenset({400, 404, 405})
+"""How servers answer that take no POST at this URL, or not this one."""
+
 _UNLIMITED = frozenset({"tools/call", "subscriptions/listen"})
 """Methods that may take as long as their caller lets them."""
 
@@ -45,19 +49,16 @@ class ServerWire(httpx2.AsyncBaseTransport):
 
     Attributes:
         broken: a request failed below HTTP, or the server no longer knows the session: a later use should open another.
+        refused_handshake: the server answered `initialize` as one does that speaks another transport at this URL.
     """
 
     def __init__(self, endpoint: Endpoint, settings: McpSettings, tls: ssl.SSLContext, tasks: TaskScope) -> None:
         self.broken = False
+        self.refused_handshake = False
         self._settings = settings
         self._tasks = tasks
         self._event_streams = 0
-        limits = httpx2.Limits(
-            max_connections=settings.max_connections_per_session,
-            max_keepalive_connections=settings.max_connections_per_session,
-            keepalive_expiry=_KEEPALIVE_S,
-        )
-        self._http = PinnedTransport(endpoint, tls, limits)
+        self._http = PinnedTransport(endpoint, tls, connection_limits(settings))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request of the SDK. A POST never raises."""
@@ -88,10 +89,10 @@ class ServerWire(httpx2.AsyncBaseTransport):
         try:
             async with asyncio.timeout_at(limit):
                 response = await self._send(request)
-                return await self._answer(request, asked.get("id"), response, limit)
+                return await self._answer(request, asked, response, limit)
         except (httpx2.RequestError, TimeoutError) as error:
             self.broken = self.broken or not isinstance(error, httpx2.DecodingError)
-            return _failure(_error_object(error))
+            return _failure(error_object(error))
 
     async def _notify(self, request: httpx2.Request) -> None:
         try:
@@ -101,7 +102,7 @@ class ServerWire(httpx2.AsyncBaseTransport):
             self.broken = True
 
     async def _answer(
-        self, request: httpx2.Request, asked_id: object, response: httpx2.Response, limit: float | None
+        self, request: httpx2.Request, asked: Json, response: httpx2.Response, limit: float | None
     ) -> httpx2.Response:
         """What the SDK is to see of an answer whose headers have arrived."""
         status, content_type = response.status_code, response.headers.get("content-type", "").lower()
@@ -121,9 +122,12 @@ class ServerWire(httpx2.AsyncBaseTransport):
             (status == 200 and _is_answer(message)) or (status >= 400 and _is_refusal(message))
         ):
             # It answers this request, whatever id it gives; servers that failed to read the request give null.
+            asked_id = asked.get("id")
             same = type(message.get("id")) is type(asked_id) and message.get("id") == asked_id
             content = body if same else json_codec.encode({**message, "id": asked_id})
             return httpx2.Response(status, headers=headers, content=content)
+        if asked.get("method") == "initialize" and status in _OTHER_TRANSPORT:
+            self.refused_handshake = True
         return _failure(protocol_error(PARSE_ERROR, NOT_MCP) if status == 200 else http_failure(status))
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
@@ -167,6 +171,15 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
+def connection_limits(settings: McpSettings) -> httpx2.Limits:
+    """How many connections one session may have, and how long an idle one is kept."""
+    return httpx2.Limits(
+        max_connections=settings.max_connections_per_session,
+        max_keepalive_connections=settings.max_connections_per_session,
+        keepalive_expiry=_KEEPALIVE_S,
+    )
+
+
 def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> httpx2.AsyncClient:
     """The HTTP client to give to the SDK."""
     return httpx2.AsyncClient(
@@ -201,15 +214,3 @@ def _is_refusal(message: Json) -> bool:
 def _failure(error: Json) -> httpx2.Response:
     """An answer that the SDK takes for the server's refusal of this one request."""
     return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": wire_error(error)})
-
-
-def _error_object(error: Exception) -> Json:
-    if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-        return unreachable()
-    if isinstance(error, httpx2.DecodingError):
-        return protocol_error(
-            PARSE_ERROR, "The MCP server's answer is larger than the gateway's mcp.max_message_bytes."
-        )
-    if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
-        return protocol_error(REQUEST_TIMEOUT, TIMED_OUT)
-    return protocol_error(CONNECTION_CLOSED, CLOSED)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attache_core.tools.outbound.secret import Secret, redacted
+from attache_core.tools.outbound.secret import HIDDEN, Secret, redacted
+
+_MIN_VALUE_LENGTH = 8
 
 
 class Credentials(Secret[dict[str, str]]):
@@ -22,6 +24,14 @@ class Credentials(Secret[dict[str, str]]):
     def reveal(self) -> dict[str, str]:
         """The headers, names in lower case. For the connection, and for nothing that is kept or printed."""
         return dict(super().reveal())
+
+    def redact_values(self, text: str) -> str:
+        """`text` without whole values of eight characters or more; shorter ones may well stand there by themselves."""
+        values = self.reveal().values()
+        for value in sorted({*values, *(value.partition(" ")[2] for value in values)}, key=len, reverse=True):
+            if len(value) >= _MIN_VALUE_LENGTH:
+                text = text.replace(value, HIDDEN)
+        return text
 
     def redact(self, text: str) -> str:
         """`text` without the values of the headers, as a server may have echoed them."""

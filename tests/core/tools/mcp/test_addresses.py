@@ -32,14 +32,14 @@ async def test_no_spelling_of_an_address_inside_is_connected_to_by_a_real_call()
 
 async def test_login_in_a_url_is_refused_and_its_place_named() -> None:
     with pytest.raises(McpServerError) as raised:
-        await resolve("http://user:hunter2@example.com/mcp", McpSettings())
+        await resolve(McpServer("http://user:hunter2@example.com/mcp"), McpSettings())
     use = "it must not contain a user name or password; use `authorization` or `headers`."
     assert raised.value.message == REFUSED + use
 
 
 async def test_host_that_is_not_allowed_is_refused_and_the_setting_named() -> None:
     with pytest.raises(McpServerError) as raised:
-        await resolve("http://8.8.8.8/mcp", McpSettings(allowed_hosts=("*.example.com",)))
+        await resolve(McpServer("http://8.8.8.8/mcp"), McpSettings(allowed_hosts=("*.example.com",)))
     assert raised.value.message == f"{REFUSED}its host is not in the gateway's setting mcp.allowed_hosts."
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, EmbeddedResource, TextContent, TextResourceContents, Tool
 
 from attache_core.json_codec import Json
 from attache_core.tools.gateway_tool import CallResult
-from attache_core.tools.mcp.results import bounded, call_result
+from attache_core.tools.mcp.results import bounded, call_result, listed_tool
+from attache_core.tools.outbound.credentials import Credentials
 
 TEXT = {"type": "text", "text": "hello"}
 IMAGE = {"type": "image", "data": "QUJDRA==", "mimeType": "image/png"}
@@ -82,3 +83,38 @@ def test_cut_falls_between_characters() -> None:
 
 def test_text_that_just_fits_is_whole() -> None:
     assert bounded("é" * 4, 8) == "é" * 4
+
+
+LEAK = "token canary-4c2e-91 of team blue"
+
+
+def redact(text: str) -> str:
+    return Credentials({"X-Team": "blue", "X-Key": "canary-4c2e-91"}).redact_values(text)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        CallToolResult(content=[TextContent(text=LEAK)]),
+        CallToolResult(content=[TextContent(text=LEAK)], is_error=True),
+        CallToolResult(content=[], structured_content={"seen": LEAK}),
+        CallToolResult(content=[], structured_content={"seen": LEAK}, is_error=True),
+        *(
+            CallToolResult(
+                content=[EmbeddedResource(resource=TextResourceContents(uri="file:///a", text=LEAK))], is_error=is_error
+            )
+            for is_error in (False, True)
+        ),
+    ],
+)
+def test_credential_that_a_server_repeats_is_not_part_of_a_result(result: CallToolResult) -> None:
+    """A short value may well stand there by itself."""
+    shown = str(call_result(result, 10_000, redact))
+    assert "token [redacted] of team blue" in shown
+    assert "canary" not in shown
+
+
+def test_credential_that_a_server_repeats_is_not_part_of_a_list() -> None:
+    tool = Tool(name="a", description=LEAK, input_schema={"type": "object", "title": LEAK})
+    listed = listed_tool(tool, 10_000, redact)
+    assert listed["description"] == listed["input_schema"]["title"] == "token [redacted] of team blue"

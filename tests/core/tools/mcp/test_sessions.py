@@ -1,4 +1,4 @@
-"""Sessions and tool lists over many turns, on real servers of both protocol generations."""
+"""Sessions and tool lists over many turns, on real servers of both protocol generations and over both transports."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
 from core.tools.registries import listings, registry_of
 
 Declare = Callable[..., Json]
-OPENINGS = {"modern": "server/discover", "legacy": "initialize"}
-protocols = pytest.mark.parametrize("protocol", ["modern", "legacy"])
+OPENINGS = {"modern": "server/discover", "legacy": "initialize", "sse": "notifications/initialized"}
+"""What a session is opened with, once; by how the server is to speak."""
+
+protocols = pytest.mark.parametrize("protocol", ["modern", "legacy", "sse"])
 
 
 @asynccontextmanager
 async def pool(
     settings: McpSettings, protocol: str = "modern", **options: Any
 ) -> AsyncIterator[tuple[RunningMcpServer, McpServers]]:
+    spoken: dict[str, Any] = {"transport": "sse"} if protocol == "sse" else {"protocol": protocol}
     async with (
         asyncio.timeout(10),
-        running_mcp_server(McpServerOptions(), protocol=protocol, **options) as server,
+        running_mcp_server(McpServerOptions(), **spoken, **options) as server,
         open_mcp_servers(settings) as mcp,
     ):
         yield server, mcp
@@ -240,6 +243,20 @@ async def test_server_without_an_event_stream_is_used_all_the_same(loopback: Mcp
     async with pool(loopback, "legacy", faults={"GET": Fault(status=405)}) as (server, mcp):
         registry = await registry_of([declare(server.url)], mcp)
         assert await registry.gateway_tools["echo"].call({"text": "x"}) == CallResult("x")
+
+
+async def test_event_stream_that_ends_at_once_is_not_asked_for_without_end(
+    loopback: McpSettings, declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp.client.streamable_http.DEFAULT_RECONNECTION_DELAY_MS", 1)
+    monkeypatch.setattr("mcp.client.streamable_http.MAX_RECONNECTION_ATTEMPTS", 1000)
+    faults = {"GET": Fault(content_type="text/event-stream", body=b": bye\n\n")}
+    async with pool(loopback, "legacy", faults=faults) as (server, mcp):
+        registry = await registry_of([declare(server.url)], mcp)
+        await server.until(lambda seen: seen.counts["GET"] == 16)
+        for _ in range(20):
+            assert await registry.gateway_tools["echo"].call({"text": "x"}) == CallResult("x")
+        assert server.counts["GET"] == 16
 
 
 @protocols

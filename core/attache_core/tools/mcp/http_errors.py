@@ -1,0 +1,20 @@
+"""What the HTTP client raises, in the API's error shapes. Unaware of what was asked, and of whom."""
+
+from __future__ import annotations
+
+import httpx2
+
+from attache_core.json_codec import Json
+from attache_core.tools.call_errors import PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
+from attache_core.tools.mcp.failure import TIMED_OUT, TOO_LARGE, closed, unreachable
+
+
+def error_object(error: Exception) -> Json:
+    """The public error object; a `DecodingError` stands for an answer over its limit."""
+    if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+        return unreachable()
+    if isinstance(error, httpx2.DecodingError):
+        return protocol_error(PARSE_ERROR, TOO_LARGE)
+    if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
+        return protocol_error(REQUEST_TIMEOUT, TIMED_OUT)
+    return closed()
