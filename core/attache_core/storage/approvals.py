@@ -62,7 +62,7 @@ class ApprovalStore(Protocol):
 
         Raises:
             StoreError: the store is out of reach.
-            ClientError: 400, more ids than the store's limit for items.
+            ClientError: 400, more ids than `max_items`.
         """
         ...
 

@@ -39,10 +39,12 @@ class CallMade:
     Attributes:
         key: the identity of its item within the response; never shown.
         arguments: the JSON text as the model wrote it, perhaps broken.
+        approval_request_id: the id of the item by which a user was asked for this call, if one was.
     """
 
     key: str
     arguments: str
+    approval_request_id: str | None = None
 
 
 class GatewayTool(ABC):
@@ -54,6 +56,19 @@ class GatewayTool(ABC):
     def one_at_a_time(self) -> str | None:
         """A name: of all calls of tools with the same one, one at a time runs in a worker. None for no such limit."""
         return None
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether a user must approve each call before it runs. The API has approvals of MCP tools only."""
+        return False
+
+    @property
+    def target(self) -> str:
+        """Where its calls go and with whose rights, as one text: an approval holds as long as it is the same.
+
+        It is never shown; what is kept is a fingerprint of it (see `approval_fingerprint`).
+        """
+        return ""
 
     @abstractmethod
     async def call(self, arguments: Json) -> CallResult:

@@ -141,9 +141,18 @@ class McpListTools(Item):
 class McpApprovalRequest(Item):
     """A call that a gateway would make."""
 
+    id: RequiredId
     server_label: RequiredText
     name: RequiredText
     arguments: str
+
+
+class McpApprovalResponse(Item):
+    """Whether it may make it."""
+
+    approval_request_id: RequiredId
+    approve: bool
+    reason: str | None = None
 
 
 class WebSearchCall(Item):
@@ -271,6 +280,7 @@ _SHAPES: dict[str, type[Shape]] = {
     "mcp_call": McpCall,
     "mcp_list_tools": McpListTools,
     "mcp_approval_request": McpApprovalRequest,
+    "mcp_approval_response": McpApprovalResponse,
     "web_search_call": WebSearchCall,
     "file_search_call": FileSearchCall,
     "code_interpreter_call": CodeInterpreterCall,
@@ -300,7 +310,6 @@ ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_
 
 _UNSUPPORTED = {
     "additional_tools": "Declare the tools in 'tools'.",
-    "mcp_approval_response": "MCP tools run without approval, with 'require_approval' set to 'never'.",
 }
 
 

@@ -88,4 +88,4 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
         await self._opened.aclose()
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
-        return run_tool_loop(turn, below, self._types, self._limits)
+        return run_tool_loop(turn, below, self._types, self._limits, self.services.store.approvals)
