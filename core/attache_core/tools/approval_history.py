@@ -18,36 +18,38 @@ RESPONSE = "mcp_approval_response"
 
 def with_outcomes(items: Sequence[Json]) -> list[Json]:
     """The items with each answered request replaced by an `mcp_call`, and nothing left that says it a second time."""
-    requests = {item.get("id"): item for item in reversed(items) if item.get("type") == REQUEST}
+    requests = {request_id(item): item for item in reversed(items) if item.get("type") == REQUEST}
     if not requests:
         return list(items)
     outcomes = _outcomes(items, requests)
     told: list[Json] = []
     for item in items:
-        kind, item_id = item.get("type"), item.get("id")
-        if kind == REQUEST and item_id in outcomes:
-            told.append(outcomes.pop(item_id))
-        elif not (kind == "mcp_call" and item.get("approval_request_id") in requests):
+        kind, asked = item.get("type"), request_id(item)
+        if kind == REQUEST and asked in outcomes:
+            told.append(outcomes.pop(asked))
+        elif not (kind == "mcp_call" and asked is not None and asked in requests):
             told.append(item)
     return told
 
 
-def calls_by_request(items: Sequence[Json]) -> dict[object, Json]:
+def calls_by_request(items: Sequence[Json]) -> dict[str | None, Json]:
     """The `mcp_call` items that were made after an approval, by the id of its request."""
-    return {
-        item["approval_request_id"]: item
-        for item in items
-        if item.get("type") == "mcp_call" and item.get("approval_request_id")
-    }
+    return {request_id(item): item for item in items if item.get("type") == "mcp_call" and request_id(item)}
 
 
-def _outcomes(items: Sequence[Json], requests: Mapping[object, Json]) -> dict[object, Json]:
+def request_id(item: Json) -> str | None:
+    """The id of the request that an item is, answers, or was made after; None where it says none that can be one."""
+    given = item.get("id" if item.get("type") == REQUEST else "approval_request_id")
+    return given if isinstance(given, str) else None
+
+
+def _outcomes(items: Sequence[Json], requests: Mapping[str | None, Json]) -> dict[str | None, Json]:
     """The calls that were made, and of denied ones what stands for them, by the id of the request."""
     outcomes = calls_by_request(items)
     for item in items:
-        request = requests.get(item.get("approval_request_id")) if item.get("type") == RESPONSE else None
+        request = requests.get(request_id(item)) if item.get("type") == RESPONSE else None
         if request is not None and item.get("approve") is False:
-            outcomes.setdefault(request["id"], _denied(request, item))
+            outcomes.setdefault(request_id(request), _denied(request, item))
     return outcomes
 
 
@@ -56,7 +58,7 @@ def _denied(request: Json, response: Mapping[str, object]) -> Json:
     said = "The user did not approve this call: it was not run."
     return {
         "type": "mcp_call",
-        "id": request["id"],
+        "id": request.get("id"),
         "server_label": request.get("server_label"),
         "name": request.get("name"),
         "arguments": request.get("arguments"),

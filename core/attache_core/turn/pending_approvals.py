@@ -14,7 +14,7 @@ from itertools import islice
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.tools.approval_history import REQUEST, RESPONSE, calls_by_request
+from attache_core.tools.approval_history import REQUEST, RESPONSE, calls_by_request, request_id
 
 _MAX_LISTED = 10
 
@@ -29,7 +29,7 @@ class AnsweredRequest:
     @property
     def id(self) -> str:
         """The id of the request's item."""
-        return str(self.request["id"])
+        return str(request_id(self.request))
 
 
 def check_approvals(items: Sequence[Json]) -> None:
@@ -41,19 +41,18 @@ def check_approvals(items: Sequence[Json]) -> None:
     unanswered: dict[object, None] = {}
     answered: set[object] = set()
     for item in items:
-        if item.get("type") == REQUEST and item.get("id") not in answered:
-            unanswered[item.get("id")] = None
+        asked = request_id(item)
+        if item.get("type") == REQUEST and asked not in answered:
+            unanswered[asked] = None
         elif item.get("type") == RESPONSE:
-            request_id = item.get("approval_request_id")
-            if request_id in answered:
-                raise approval_refused(f"The MCP approval request {request_id} was answered before.")
-            if request_id not in unanswered:
+            if asked in answered:
+                raise approval_refused(f"The MCP approval request {asked} was answered before.")
+            if asked not in unanswered:
                 raise approval_refused(
-                    "The following MCP approval requests have approval responses but weren't passed as input: "
-                    f"{request_id}"
+                    f"The following MCP approval requests have approval responses but weren't passed as input: {asked}"
                 )
-            del unanswered[request_id]
-            answered.add(request_id)
+            del unanswered[asked]
+            answered.add(asked)
     if unanswered:
         raise approval_refused(f"The following MCP approval requests do not have an approval: {listed(unanswered)}")
 
@@ -67,12 +66,14 @@ def answered_now(items: Sequence[Json], history_items: int) -> list[AnsweredRequ
     said = [place for place in range(history_items, len(items)) if items[place].get("type") == RESPONSE]
     if not said:
         return []
-    places = {item.get("id"): place for place, item in reversed(list(enumerate(items))) if item.get("type") == REQUEST}
+    places = {
+        request_id(item): place for place, item in reversed(list(enumerate(items))) if item.get("type") == REQUEST
+    }
     made = calls_by_request(items)
     last_said = max((place for place, item in enumerate(items) if _is_the_models(item)), default=-1)
     answers: dict[int, AnsweredRequest] = {}
     for place in said:
-        asked_at = places.get(items[place].get("approval_request_id"))
+        asked_at = places.get(request_id(items[place]))
         if asked_at is None:
             continue
         answer = AnsweredRequest(items[asked_at], items[place].get("approve") is True)
@@ -84,7 +85,7 @@ def answered_now(items: Sequence[Json], history_items: int) -> list[AnsweredRequ
 
 def listed(request_ids: Iterable[object]) -> str:
     """Ids as a message repeats them, which a client may have sent by the thousands."""
-    first = [str(request_id) for request_id in islice(request_ids, _MAX_LISTED + 1)]
+    first = [str(each) for each in islice(request_ids, _MAX_LISTED + 1)]
     return ", ".join([*first[:_MAX_LISTED], *(["..."] if len(first) > _MAX_LISTED else [])])
 
 

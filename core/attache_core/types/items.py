@@ -125,6 +125,7 @@ class CallOutput(Item):
 class McpCall(Item):
     """A call that a gateway made, with its outcome."""
 
+    approval_request_id: Id | None = None
     server_label: RequiredText
     name: RequiredText
     arguments: str

@@ -40,6 +40,7 @@ def denied(request_id: str, output: str) -> Json:
     return {"type": "mcp_call", "id": request_id, **named, "output": output}
 
 
+ODD: Json = {"approval_request_id": {}, "approve": True}
 REFUSED = "The user did not approve this call: it was not run."
 
 
@@ -67,6 +68,12 @@ def test_denied_call_is_told_with_the_users_reason() -> None:
     ],
 )
 def test_what_has_no_outcome_or_no_request_stays_where_it_is(items: list[Json]) -> None:
+    assert with_outcomes(items) == items
+
+
+def test_ids_that_are_none_belong_to_nothing() -> None:
+    """Where no filter above has looked at the items."""
+    items = [{**asked("a"), "id": {}}, {**made("a"), "approval_request_id": []}, {**response("a"), "id": [], **ODD}]
     assert with_outcomes(items) == items
 
 

@@ -216,6 +216,10 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
         wrong_value("input[1].tools[0].type", "mcp", "'function', 'custom', and 'namespace'"),
     ),
     (
+        {"type": "mcp_call", "server_label": "s", "name": "f", "arguments": "{}", "approval_request_id": {}},
+        wrong_type("input[1].approval_request_id", "a string", "an object"),
+    ),
+    (
         {"type": "mcp_approval_response", "approve": True},
         missing("input[1].approval_request_id"),
     ),
