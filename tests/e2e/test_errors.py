@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from attache_core.json_codec import Json, encode
@@ -99,19 +97,6 @@ async def test_tool_type_that_is_not_run_here_is_refused_by_name(stage: Stage, s
     assert (answer.status, answer.body["error"]["type"]) == (400, INVALID)
     assert answer.body["error"]["param"].startswith("tools[0]")
     assert tool.get("type", "tools[0].type") in answer.body["error"]["message"]
-    assert stage.model.asked == []
-
-
-@pytest.mark.parametrize("approval", [None, "always", {"never": {"tool_names": ["echo"]}}], ids=str)
-async def test_mcp_tool_that_wants_approval_is_refused(stage: Stage, stream: bool, approval: Any) -> None:
-    tool = stage.mcp_tool()
-    del tool["require_approval"]
-    given = tool if approval is None else {**tool, "require_approval": approval}
-
-    answer = await stage.ask(input="Hi", tools=[given], stream=stream)
-
-    assert (answer.status, answer.body["error"]["param"]) == (400, "tools[0].require_approval")
-    assert "never" in answer.body["error"]["message"]
     assert stage.model.asked == []
 
 

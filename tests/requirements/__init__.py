@@ -5,8 +5,7 @@ entry. To add a test: find the promise that it proves and name the test there, o
 that promise; a promise that is new gets an entry, with its source.
 
 Not promised yet, and so without entries: several tenants (whose responses a client may read), conversations as objects,
-background responses and resuming their streams, the WebSocket mode, compaction, approval of tool calls, and the
-Messages API.
+background responses and resuming their streams, the WebSocket mode, compaction, and the Messages API.
 """
 
 from __future__ import annotations

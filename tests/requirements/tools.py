@@ -8,6 +8,7 @@ from requirements.sources import DESIGN, FUNCTIONS, MCP, MCP_TOOLS, REMOTE_MCP, 
 _TURNS = "tests/e2e/test_turns.py"
 _ROUNDS = "tests/e2e/test_tool_rounds.py"
 _MCP = "tests/core/tools/mcp"
+_APPROVALS = "tests/core/turn/test_approvals.py"
 
 REQUIREMENTS = (
     Requirement(
@@ -175,11 +176,37 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
-        "tool-mcp-approval",
-        REMOTE_MCP,
-        "An MCP tool that wants approval is refused, because nobody could give it.",
-        within("tests/e2e/test_errors.py", "test_mcp_tool_that_wants_approval_is_refused"),
-        "OpenAI asks the client for approval; here only `require_approval: never` is served yet.",
+        "tool-approval-asked",
+        bug("smg-project/smg", 159),
+        "A call runs without approval only where its declaration plainly says so; else the user is asked, by default.",
+        (
+            *within(
+                "tests/core/tools/test_declarations.py",
+                "test_approval_is_needed_for_every_tool_that_is_not_plainly_exempt",
+                "test_approval_is_needed_where_a_declaration_does_not_say",
+            ),
+            *within(_APPROVALS, "test_call_that_wants_approval_is_not_run_and_the_model_is_not_asked_again"),
+        ),
+    ),
+    Requirement(
+        "tool-approval-round-trip",
+        bug("praxis-proxy/ai", 637),
+        "An approval is given once, by its tenant, for the call that was asked for; what is approved runs once, and "
+        "the model is told of it in its place. A denial is told with its reason.",
+        (
+            _APPROVALS,
+            "tests/core/turn/test_pending_approvals.py",
+            "tests/core/tools/test_approval_fingerprint.py",
+            "tests/core/tools/test_approval_history.py",
+            "tests/e2e/test_approvals.py",
+        ),
+        "A response that is not stored may not ask, because nothing could continue it.",
+    ),
+    Requirement(
+        "tool-approval-in-the-body",
+        bug("praxis-proxy/ai", 839),
+        "The request for an approval is in the body that the client gets, streamed or not, whatever filters there are.",
+        within("tests/e2e/test_approvals.py", "test_request_is_in_what_the_client_gets_and_in_what_is_stored"),
     ),
     Requirement(
         "tool-mixed-rounds",

@@ -17,7 +17,7 @@ class StoreLimits:
     Attributes:
         max_chain_turns: turns that one `load_chain` may return.
         max_chain_bytes: bytes of stored JSON (input and response) that one `load_chain` may return.
-        max_items: ids that one `load_items` may ask for.
+        max_items: ids that one call may ask for, of items or of approvals.
         max_items_bytes: bytes of stored JSON of the turns that hold these items, taken together.
         max_readers: database connections that read at the same time, per process. One more connection writes.
         connection_timeout_s: how long a call waits for a free connection of this process.

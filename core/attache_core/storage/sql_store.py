@@ -7,27 +7,23 @@ here as a StoreError that says nothing of the library, the statement or its valu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TypeVarTuple
 
-import structlog
 from sqlalchemy import BigInteger, Insert, Row, Select, and_, bindparam, case, cast, func, literal, select
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from attache_core.errors import StoreError
 from attache_core.json_codec import Json, decode_exactly
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
 from attache_core.storage.row import is_key, items_by_id, to_row, to_turn
+from attache_core.storage.sql_approvals import SqlApprovals
+from attache_core.storage.sql_errors import store_errors
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.storage.tables import items, responses
 
 _Columns = TypeVarTuple("_Columns")
-
-_log = structlog.get_logger(__name__)
 
 
 class SqlStore(Store):
@@ -50,12 +46,18 @@ class SqlStore(Store):
         self._items = items_statement(limits)
         self._response = response_statement()
         self._any = select(responses.c.id).limit(1)
+        self._approvals = SqlApprovals(readers, writers, limits)
+
+    @property
+    def approvals(self) -> SqlApprovals:
+        """See `Store.approvals`."""
+        return self._approvals
 
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
         """See `Store.save_turn`. Raises ValueError when the response has no usable id."""
         row = to_row(tenant, turn).values()
         pointers = [{"tenant": tenant, "id": item_id, "response_id": row["id"]} for item_id in items_by_id(turn)]
-        with _store_errors("save_turn"):
+        with store_errors("save_turn"):
             async with self._writers.begin() as connection:
                 inserted = await connection.execute(self._insert, row)
                 if pointers and inserted.rowcount:
@@ -86,7 +88,7 @@ class SqlStore(Store):
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing file and a missing schema both show."""
-        with _store_errors("check"):
+        with store_errors("check"):
             async with self._readers.connect() as connection:
                 await connection.execute(self._any)
 
@@ -100,7 +102,7 @@ class SqlStore(Store):
     async def _load(
         self, operation: str, statement: Select[*_Columns], parameters: Mapping[str, object]
     ) -> Sequence[Row[*_Columns]]:
-        with _store_errors(operation):
+        with store_errors(operation):
             async with self._readers.connect() as connection:
                 result = await connection.execute(statement, parameters)
                 return result.all()
@@ -176,18 +178,3 @@ def items_statement(limits: StoreLimits) -> Select[str, str, int, bool, bytes, b
     return select(
         sized.c.item_id, sized.c.turn_id, sized.c.total, first, responses.c.input, responses.c.response
     ).outerjoin(responses, and_(first, responses.c.tenant == bindparam("tenant"), responses.c.id == sized.c.turn_id))
-
-
-@contextmanager
-def _store_errors(operation: str) -> Iterator[None]:
-    try:
-        yield
-    except (SQLAlchemyError, OSError) as error:
-        _log.warning("store_unavailable", operation=operation, cause=_cause(error))
-        raise StoreError("The store is out of reach; the same request may succeed later.") from error
-
-
-def _cause(error: Exception) -> str:
-    """The driver's own words where there are any: SQLAlchemy's repeat the statement."""
-    original = error.orig if isinstance(error, DBAPIError) else error
-    return f"{type(original).__name__}: {original}"

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from attache_core.json_codec import Json
+from attache_core.storage.approvals import ApprovalStore
+
+CONTINUABLE = frozenset({"completed", "incomplete"})
+"""The statuses of a response that may be continued: a failed one has no trustworthy end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,11 @@ class StoredTurn:
 
 class Store(Protocol):
     """Turns by response id, each belonging to a tenant. Another tenant's id is as unknown as no id at all."""
+
+    @property
+    def approvals(self) -> ApprovalStore:
+        """The calls of these turns that wait for a user's approval."""
+        ...
 
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
         """Write one turn, durably, in one transaction. Writing the same response id again is no error and no change.

@@ -7,7 +7,7 @@ history; an item's id leads to the latest turn that holds it, and the item itsel
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, String, Table
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, String, Table
 
 metadata = MetaData()
 
@@ -30,4 +30,16 @@ items = Table(
     Column("id", String, primary_key=True),
     Column("response_id", String, nullable=False),
     sqlite_with_rowid=False,  # the row is its key and one more: one tree instead of a table and its index
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("response_id", String, nullable=False),
+    Column("salt", LargeBinary, nullable=False),
+    Column("fingerprint", String, nullable=False),
+    Column("answer", String),
+    Index("approvals_of_response", "tenant", "response_id"),
 )

@@ -11,7 +11,8 @@ from attache_core.errors import StoreError
 from attache_core.json_codec import Json
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
 from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn
-from attache_core.storage.store import Store, StoredTurn
+from attache_core.storage.store import CONTINUABLE, Store, StoredTurn
+from attache_core.testing.memory_approvals import MemoryApprovals
 
 
 class MemoryStore(Store):
@@ -26,6 +27,12 @@ class MemoryStore(Store):
         self._limits = limits
         self._rows: dict[tuple[str, str], TurnRow] = {}
         self._turn_of_item: dict[tuple[str, str], TurnRow] = {}
+        self._approvals = MemoryApprovals(limits, self.check, self._is_continuable)
+
+    @property
+    def approvals(self) -> MemoryApprovals:
+        """See `Store.approvals`."""
+        return self._approvals
 
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
         """See `Store.save_turn`."""
@@ -67,3 +74,7 @@ class MemoryStore(Store):
         """Raises StoreError unless `available`."""
         if not self.available:
             raise StoreError("The store is out of reach; the same request may succeed later.")
+
+    def _is_continuable(self, tenant: str, response_id: str) -> bool:
+        row = self._rows.get((tenant, response_id))
+        return row is not None and row.status in CONTINUABLE

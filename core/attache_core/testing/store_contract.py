@@ -1,6 +1,6 @@
 """What every store does alike: a suite that a store's own tests inherit.
 
-    class TestMyStore(StoreContract):
+    class TestMyStore(StoreContract, ApprovalContract):
         @pytest.fixture
         async def store(self) -> Store: ...    # new and empty for each test
 
@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Sequence
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.storage.approvals import ApprovalAnswer, PendingApproval
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.store import Store, StoredTurn
 
@@ -238,6 +239,115 @@ class StoreContract:
     async def test_check_of_a_working_store_answers(self, store: Store) -> None:
         """No error is the answer."""
         await store.check()
+
+
+SALT = b"\0\xff salt"
+
+
+def pending(request_id: str, fingerprint: str = "print") -> PendingApproval:
+    """An approval that waits."""
+    return PendingApproval(request_id, SALT, fingerprint)
+
+
+def approved(request_id: str, fingerprint: str = "print") -> ApprovalAnswer:
+    """The user said yes, to a call of this fingerprint."""
+    return ApprovalAnswer(request_id, fingerprint)
+
+
+def denied(request_id: str) -> ApprovalAnswer:
+    """The user said no."""
+    return ApprovalAnswer(request_id, None)
+
+
+class ApprovalContract:
+    """What the approvals of every store do alike; a subclass provides the fixture `store`."""
+
+    async def test_approvals_are_loaded_as_they_were_asked_for(self, store: Store) -> None:
+        """Those of the ids that are known, of that tenant, whether their response is stored yet or not."""
+        await store.approvals.ask("t", "resp_1", [pending("mcpr_1"), pending("mcpr_2", "other")])
+        await store.approvals.ask("other", "resp_1", [pending("mcpr_3")])
+        awkward = ["", "mcpr_\0", "mcpr_\ud83d", "x" * 100_000, "' OR 1=1 --"]
+        assert await store.approvals.load("t", ["mcpr_2", "mcpr_1", "mcpr_3", "mcpr_4", *awkward]) == {
+            "mcpr_1": pending("mcpr_1"),
+            "mcpr_2": pending("mcpr_2", "other"),
+        }
+        assert await store.approvals.load("t", []) == {}
+
+    async def test_approval_is_answered_once(self, store: Store) -> None:
+        """By a yes and by a no alike, whatever is said after it."""
+        await store.save_turn("t", stored_turn("resp_1"))
+        await store.approvals.ask("t", "resp_1", [pending("mcpr_1"), pending("mcpr_2")])
+        assert await store.approvals.answer("t", [approved("mcpr_1")])
+        assert await store.approvals.answer("t", [denied("mcpr_2")])
+        for again in (approved("mcpr_1"), denied("mcpr_1"), approved("mcpr_2"), denied("mcpr_2")):
+            assert not await store.approvals.answer("t", [again])
+        loaded = await store.approvals.load("t", ["mcpr_1", "mcpr_2"])
+        assert [one.answered for one in loaded.values()] == [True, True]
+
+    async def test_answers_are_taken_together_or_not_at_all(self, store: Store) -> None:
+        """One that cannot be taken, wherever it stands, leaves the others waiting."""
+        await store.save_turn("t", stored_turn("resp_1"))
+        await store.approvals.ask("t", "resp_1", [pending("mcpr_1"), pending("mcpr_2")])
+        for wrong in (approved("mcpr_0"), approved("mcpr_9"), approved("mcpr_2", "changed"), approved("mcpr_1")):
+            assert not await store.approvals.answer("t", [approved("mcpr_1"), wrong])
+        assert await store.approvals.answer("t", [approved("mcpr_2"), denied("mcpr_1")])
+
+    async def test_answer_to_another_call_is_not_taken(self, store: Store) -> None:
+        """What is approved is what was asked for; a denial is of whatever was."""
+        await store.save_turn("t", stored_turn("resp_1"))
+        await store.approvals.ask("t", "resp_1", [pending("mcpr_1")])
+        assert not await store.approvals.answer("t", [approved("mcpr_1", "changed")])
+        assert not await store.approvals.answer("t", [approved("mcpr_\0")])
+        assert await store.approvals.answer("t", [denied("mcpr_1")])
+
+    async def test_answer_of_another_tenant_is_not_taken(self, store: Store) -> None:
+        """Also where that tenant has a response of the same id."""
+        for tenant in ("a", "b"):
+            await store.save_turn(tenant, stored_turn("resp_1"))
+        await store.approvals.ask("a", "resp_1", [pending("mcpr_1")])
+        assert await store.approvals.load("b", ["mcpr_1"]) == {}
+        assert not await store.approvals.answer("b", [approved("mcpr_1")])
+        assert not await store.approvals.answer("b", [denied("mcpr_1")])
+        assert await store.approvals.answer("a", [approved("mcpr_1")])
+
+    async def test_answer_to_a_response_that_cannot_be_continued_is_not_taken(self, store: Store) -> None:
+        """It is not stored, another tenant's, or failed."""
+        await store.save_turn("other", stored_turn("resp_1"))
+        await store.save_turn("t", stored_turn("resp_2", status="failed"))
+        for response_id in ("resp_1", "resp_2"):
+            await store.approvals.ask("t", response_id, [pending(f"mcpr_{response_id}")])
+            assert not await store.approvals.answer("t", [approved(f"mcpr_{response_id}")])
+        await store.save_turn("t", stored_turn("resp_1", status="incomplete"))
+        assert await store.approvals.answer("t", [approved("mcpr_resp_1")])
+
+    async def test_of_many_answers_at_once_one_is_taken(self, store: Store) -> None:
+        """Whoever comes first; the others are told, and nobody waits for anybody for ever."""
+        await store.save_turn("t", stored_turn("resp_1"))
+        await store.approvals.ask("t", "resp_1", [pending("mcpr_1"), pending("mcpr_2")])
+        both = [approved("mcpr_1"), denied("mcpr_2")]
+        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+            said = [
+                tasks.create_task(store.approvals.answer("t", both if number % 2 else both[::-1]))
+                for number in range(10)
+            ]
+        assert sorted(one.result() for one in said) == [False] * 9 + [True]
+
+    async def test_approvals_go_with_their_response(self, store: Store) -> None:
+        """Those of one response of one tenant; forgetting them again is no error."""
+        for tenant, response_id in (("t", "resp_1"), ("t", "resp_2"), ("other", "resp_1")):
+            await store.save_turn(tenant, stored_turn(response_id))
+            await store.approvals.ask(tenant, response_id, [pending(f"mcpr_{response_id}")])
+        for response_id in ("resp_1", "resp_1", "resp_\0"):
+            await store.approvals.forget("t", response_id)
+        assert await store.approvals.load("t", ["mcpr_resp_1"]) == {}
+        assert not await store.approvals.answer("t", [approved("mcpr_resp_1")])
+        assert await store.approvals.answer("t", [approved("mcpr_resp_2")])
+        assert await store.approvals.answer("other", [approved("mcpr_resp_1")])
+
+    async def test_too_many_approvals_at_once_answer_400(self, store: Store) -> None:
+        """The bound is that of items."""
+        names = [f"mcpr_{number}" for number in range(DEFAULT_LIMITS.max_items + 1)]
+        assert await _refused(store.approvals.load("t", names)) == ("too_many_items", 400, "input")
 
 
 async def _refused(load: Awaitable[object]) -> tuple[str | None, int, str | None]:

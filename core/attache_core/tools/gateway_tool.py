@@ -43,11 +43,13 @@ class CallMade:
             shown.
         arguments: the JSON text as the model wrote it, perhaps broken.
         call_id: the model's, for items that have one.
+        approval_request_id: the id of the item by which a user was asked for this call, if one was.
     """
 
     key: str
     arguments: str
     call_id: str
+    approval_request_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,19 @@ class GatewayTool(ABC):
     def one_at_a_time(self) -> str | None:
         """A name: of all calls of tools with the same one, one at a time runs in a worker. None for no such limit."""
         return None
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether a user must approve each call before it runs. The API has approvals of MCP tools only."""
+        return False
+
+    @property
+    def target(self) -> str:
+        """Where its calls go and with whose rights, as one text: an approval holds as long as it is the same.
+
+        It is never shown; what is kept is a fingerprint of it (see `approval_fingerprint`).
+        """
+        return ""
 
     @abstractmethod
     async def call(self, arguments: Json) -> CallResult:

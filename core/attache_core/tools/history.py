@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attache_core.json_codec import Json
+from attache_core.tools.approval_history import with_outcomes
 from attache_core.tools.client.additional_tools import ADDITIONAL_TOOLS
 from attache_core.tools.registry import ToolRegistry
 from attache_core.types.items import ORCHESTRATION_ITEMS
@@ -16,11 +17,12 @@ from attache_core.types.items import ORCHESTRATION_ITEMS
 def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
     """Items as an inference server understands them.
 
-    The items of tools become the function calls and outputs that the model made and was told; what only orchestration
-    sees is left out, and so are tools, which are in the registry; every other item passes as it is.
+    The items of tools become the function calls and outputs that the model made and was told, those of calls that were
+    asked for in the place of the request; what only orchestration sees is left out, and so are tools, which are in the
+    registry; every other item passes as it is.
     """
     told: list[Json] = []
-    for position, item in enumerate(items):
+    for position, item in enumerate(with_outcomes(items)):
         kind = item.get("type")
         teller = registry.tellers.get(kind) if isinstance(kind, str) else None
         if teller is not None:

@@ -175,6 +175,11 @@ class ToolType(ABC):
         del declaration
         return False
 
+    def may_need_approval(self, declaration: Json) -> bool:
+        """Whether a user might have to approve calls of what it declares, in a turn that continues this one."""
+        del declaration
+        return False
+
     @abstractmethod
     async def offer(self, declaration: Json) -> Offer:
         """Say what the model gets for a declaration. A server that cannot be asked is an announcement, not an error."""

@@ -61,8 +61,7 @@ class ToolTypes:
         """Look at the `tools` of a request.
 
         Asked in the tool loop again, because a chain may have no filter that asked before, and what is refused is
-        dangerous: labels that do not tell servers apart, headers that break the framing of HTTP, approval that nobody
-        gave.
+        dangerous: labels that do not tell servers apart, headers that break the framing of HTTP.
 
         Raises:
             ClientError: an entry, of whatever type, cannot be used; `param` says which.
@@ -77,6 +76,10 @@ class ToolTypes:
     def needs_discovery(self, tools: Sequence[Json]) -> bool:
         """Whether somebody has to be asked what one of these declarations offers, which `check` has passed."""
         return any(self.of(tool).needs_discovery(tool) for tool in tools)
+
+    def may_need_approval(self, declaration: Json) -> bool:
+        """Whether calls of what it declares, which `check` has passed, might have to be approved."""
+        return self.of(declaration).may_need_approval(declaration)
 
     def public(self, tools: Sequence[Json]) -> list[Json]:
         """What a response shows of these declarations; of one that cannot be used, its `type` alone."""

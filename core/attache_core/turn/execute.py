@@ -45,7 +45,8 @@ async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, No
 
     async def conversation(turn: TurnRequest) -> AsyncGenerator[Event, None]:
         whole = await rehydrate(turn, engine.store)
-        async with aclosing(run_tool_loop(whole, inference, engine.tools, engine.loop)) as events:
+        looped = run_tool_loop(whole, inference, engine.tools, engine.loop, engine.store.approvals)
+        async with aclosing(looped) as events:
             async for event in events:
                 yield event
 

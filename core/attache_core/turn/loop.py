@@ -2,7 +2,8 @@
 
 One turn is a loop of rounds. A round asks the model (`below`); gateway-executed calls that it made are run and their
 results are told to the model in the next round; client-executed calls end the turn and are returned to the client. All
-rounds are one response: one `response.created`, one terminal event, one continuous numbering.
+rounds are one response: one `response.created`, one terminal event, one continuous numbering. A call that a user must
+approve ends the turn as well; the turn that brings the approval runs it before its first round.
 
 The accumulator knows what the model said and the sequencer what the client sees; here it is decided what of the one
 becomes part of the other. Invariant: what the model is told in the next round, or in the next turn, is made of the
@@ -22,17 +23,21 @@ from attache_core.events.event import Event
 from attache_core.events.item_assembly import ByteBudget
 from attache_core.events.model_events import Finished, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
-from attache_core.tools.bugs import bugs_without_text
+from attache_core.storage.approvals import ApprovalStore
 from attache_core.tools.choice import fulfilled, model_tool_choice
 from attache_core.tools.client.additional_tools import with_additional_tools
 from attache_core.tools.client.tool_search import LoadedTools, with_loaded_tools
 from attache_core.tools.history import model_input
 from attache_core.tools.registry import ToolRegistry, build_registry
-from attache_core.tools.scheduler import CallLimits, GatewayCall, scheduled
+from attache_core.tools.scheduler import CallLimits
 from attache_core.tools.tool_types import ToolTypes
+from attache_core.turn.approval_call import ApprovalCall
+from attache_core.turn.approvals import ask, redeem, refuse_unanswerable
 from attache_core.turn.below import Below
 from attache_core.turn.call_budget import CallBudget
 from attache_core.turn.client_stream import ClientStream
+from attache_core.turn.held_calls import planned, released
+from attache_core.turn.pending_approvals import answered_now
 from attache_core.turn.round_view import HeldCall, HeldItem, RoundView
 from attache_core.turn.silence import with_signs_of_life
 from attache_core.types.ids import new_id
@@ -71,8 +76,19 @@ _Steps = AsyncGenerator[Sequence[Event], None]
 """The events of a turn; those that are made together come out together, so none that has its number waits unseen."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What a turn is run with."""
+
+    below: Below
+    types: ToolTypes
+    limits: LoopLimits
+    approvals: ApprovalStore | None
+    client: ClientStream
+
+
 async def run_tool_loop(
-    turn: TurnRequest, below: Below, types: ToolTypes, limits: LoopLimits
+    turn: TurnRequest, below: Below, types: ToolTypes, limits: LoopLimits, approvals: ApprovalStore | None = None
 ) -> AsyncGenerator[Event, None]:
     """Answer one turn.
 
@@ -81,8 +97,12 @@ async def run_tool_loop(
     there is nothing else to tell: a slow tool server, model or tool does not look like a dead gateway. From its first
     event on a client has its HTTP status, so what fails later is `response.failed`.
 
+    Without `approvals` no call can be approved, and what might need it is refused.
+
     Raises:
-        ClientError: the tools cannot be used as declared.
+        ClientError: the tools cannot be used as declared, or an approval is given that was not asked for, or not for
+            this call.
+        StoreError: approvals cannot be written or looked up.
         AttacheError: what `below` raises, as long as nothing was yielded.
     """
     turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
@@ -90,9 +110,10 @@ async def run_tool_loop(
     declared: Sequence[Json] = turn.body.get("tools") or []
     types.check(declared)
     loaded = with_loaded_tools(with_additional_tools(declared, given), given)
+    refuse_unanswerable(loaded.tools, types, turn if approvals is not None else turn.with_facts(stored=False))
     turn = turn.with_body(tools=loaded.tools)
     client = ClientStream(turn, types.public([*declared, *loaded.tools[len(declared) :]]))
-    steps = _run_turn(turn, below, _Declared(loaded, types), client, limits)
+    steps = _run_turn(turn, loaded, _Means(below, types, limits, approvals, client))
     if turn.stream and limits.progress_interval_s:
         steps = with_signs_of_life(steps, interval_s=limits.progress_interval_s, sign=client.progress)
     try:
@@ -107,56 +128,50 @@ async def run_tool_loop(
             yield event
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """The tools of a turn, of which nobody was asked yet what they offer."""
-
-    loaded: LoadedTools
-    types: ToolTypes
-
-    def needs_discovery(self) -> bool:
-        return self.types.needs_discovery(self.loaded.tools)
-
-    async def registry(self) -> ToolRegistry:
-        return await build_registry(self.loaded.tools, self.types, self.loaded.found)
-
-
-async def _run_turn(
-    turn: TurnRequest, below: Below, declared: _Declared, client: ClientStream, limits: LoopLimits
-) -> _Steps:
+async def _run_turn(turn: TurnRequest, loaded: LoadedTools, means: _Means) -> _Steps:
     """All of a turn but its failure; no step is empty, because what the client does not see is silence to it."""
-    if turn.stream and declared.needs_discovery():
-        yield client.start()
-    registry = await declared.registry()
-    async with registry.serving(), aclosing(_run_rounds(turn, below, registry, client, limits)) as steps:
-        async for shown in steps:
-            if shown:
-                yield shown
+    answers = answered_now(input_items(turn.body), turn.facts.history_items or 0)
+    # Answers that cannot be taken are an HTTP error, so nothing is said before they are.
+    if turn.stream and not answers and means.types.needs_discovery(loaded.tools):
+        yield means.client.start()
+    registry = await build_registry(loaded.tools, means.types, loaded.found)
+    async with registry.serving():
+        approved = await redeem(answers, registry, turn, means.approvals)
+        if answers and turn.body.get("tool_choice") is not None:
+            turn = turn.with_body(tool_choice=fulfilled(turn.body["tool_choice"]))
+        async with aclosing(_run_rounds(turn, means, registry, approved)) as steps:
+            async for shown in steps:
+                if shown:
+                    yield shown
 
 
-async def _run_rounds(
-    turn: TurnRequest, below: Below, registry: ToolRegistry, client: ClientStream, limits: LoopLimits
-) -> _Steps:
-    """Run rounds until the model is done, the client must act, or the rounds are used up."""
-    given = input_items(turn.body)
+async def _run_rounds(turn: TurnRequest, means: _Means, registry: ToolRegistry, approved: Sequence[HeldCall]) -> _Steps:
+    """Run the calls that were approved, then rounds until the model is done, somebody must act, or they are used up."""
+    given, client, limits = input_items(turn.body), means.client, means.limits
     retained = ByteBudget(limits.max_retained_bytes, what="What is kept of this response")
     budget = _budget(turn, limits, retained)
     announced = [event for announcement in registry.announcements for event in announcement.events(given)]
     yield client.owe(_kept(announced, retained))
     calls = _call_limits(turn, limits)
+    async with aclosing(released(planned(approved, budget), client, budget, calls)) as steps:
+        async for shown in steps:
+            yield shown
     for number in range(limits.max_rounds):
         asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
         round_ = _Round(RoundView(registry.tools), client, retained)
-        async with aclosing(below(asked)) as events:
+        async with aclosing(means.below(asked)) as events:
             async for event in events:
                 yield round_.feed(event)
         yield round_.close()
         finished = round_.finished
         client.add_usage(finished.usage)
-        async with aclosing(_release_held(round_.view, finished, client, budget, calls)) as steps:
+        plan = planned(round_.released(), budget)
+        async with aclosing(released(plan, client, budget, calls)) as steps:
             async for shown in steps:
                 yield shown
-        if finished.status != "completed" or round_.view.client_called or not round_.view.calls:
+        requests = [entry for entry in plan if isinstance(entry, ApprovalCall)]
+        await ask(requests, turn, means.approvals)
+        if requests or finished.status != "completed" or round_.view.client_called or not round_.view.calls:
             yield client.finish(finished)
             return
     yield client.finish(Finished("incomplete", incomplete_details={"reason": OUT_OF_ROUNDS}))
@@ -185,42 +200,14 @@ class _Round:
         assert self.view.finished is not None
         return self.view.finished
 
+    def released(self) -> Sequence[HeldItem | HeldCall]:
+        """What was held back and counts; the calls of a round that was cut off or failed do not."""
+        if self.finished.status == "completed":
+            return self.view.held
+        return [entry for entry in self.view.held if isinstance(entry, HeldItem)]
+
     def _show(self, said: Iterable[ModelEvent]) -> list[Event]:
         return self._client.show(shown for event in said for shown in self.view.feed(event))
-
-
-async def _release_held(
-    view: RoundView, finished: Finished, client: ClientStream, budget: CallBudget, limits: CallLimits
-) -> _Steps:
-    """Show what a round held back, in the model's order, running its gateway calls all at once meanwhile.
-
-    The calls of a round that was cut off or failed are neither run nor shown.
-    """
-    runs = finished.status == "completed"
-    calls = [_gateway_call(held, budget) for held in view.calls] if runs else []
-    async with scheduled(calls, limits) as results:
-        pending = iter(results)
-        for held in view.held:
-            if isinstance(held, HeldItem):
-                yield client.show(held.events())
-            elif runs:
-                with bugs_without_text():
-                    begun = held.tool.begun(held.made)
-                yield client.show(begun)
-                running = next(pending)
-                async with aclosing(running.reports(limits.report_interval_s)) as reports:
-                    async for progress in reports:
-                        with bugs_without_text():
-                            progressed = held.tool.progressed(held.made, progress)
-                        yield client.show(progressed)
-                result = budget.charge(await running)
-                with bugs_without_text():
-                    ended = held.tool.ended(held.made, result)
-                yield client.show(ended)
-
-
-def _gateway_call(held: HeldCall, budget: CallBudget) -> GatewayCall:
-    return GatewayCall(held.tool, held.arguments, held.parameters, budget.refusal(held.name, held.arguments))
 
 
 def _kept(said: list[ModelEvent], retained: ByteBudget) -> list[ModelEvent]:

@@ -12,8 +12,9 @@ from dataclasses import replace
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.turn.model_items import model_items
+from attache_core.turn.pending_approvals import answered_now
 from attache_core.types.parameters import CreateRequest
-from attache_core.types.turn import TurnRequest
+from attache_core.types.turn import TurnRequest, input_items
 
 STATE_FIELDS = ("previous_response_id", "conversation", "background", "max_tool_calls")
 """What a stateless server must not be asked for: the gateway has answered it. What the gateway refuses (`prompt`,
@@ -30,8 +31,8 @@ def model_request(turn: TurnRequest) -> TurnRequest:
 
     Raises:
         ClientError: it continues what is stored, and no filter above has loaded the history; or it declares a tool
-            that no filter above runs, whose credentials are none of the server's business; or an item of its input can
-            be told to no server.
+            that no filter above runs, whose credentials are none of the server's business, or approves a call of one;
+            or an item of its input can be told to no server.
     """
     _refuse_unanswered(turn)
     body = {name: value for name, value in turn.body.items() if _is_sent(name, value)}
@@ -55,6 +56,9 @@ def _refuse_unanswered(turn: TurnRequest) -> None:
             raise ClientError(
                 "This endpoint runs no MCP tools.", param=f"tools[{index}].type", code="unsupported_value"
             )
+    if answered_now(input_items(turn.body), turn.facts.history_items or 0):
+        message = "This endpoint runs no MCP tools, so there is nothing to approve."
+        raise ClientError(message, param="input", code="unsupported_value")
 
 
 def _is_sent(name: str, value: object) -> bool:

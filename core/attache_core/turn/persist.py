@@ -32,7 +32,7 @@ async def persist(turn: TurnRequest, below: Below, store: Store) -> AsyncGenerat
         ClientError: 404, the input refers to an item that is not stored.
         StoreError: the turn could not be written, and the client must not believe that it was.
     """
-    turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
+    turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"), stored=turn.store)
     if turn.store:
         turn = await resolve_references(turn, store)
     async with aclosing(below(turn)) as events:

@@ -11,15 +11,13 @@ from http import HTTPStatus
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
-from attache_core.storage.store import Store, StoredTurn
+from attache_core.storage.store import CONTINUABLE, Store, StoredTurn
+from attache_core.turn.pending_approvals import check_approvals
 from attache_core.turn.pending_calls import OUTPUT_OF, check_calls
 from attache_core.turn.references import resolve_references
 from attache_core.types.conversation import conversation_id
 from attache_core.types.turn import TurnRequest, input_items
 from attache_core.types.violation import quoted
-
-CONTINUABLE = frozenset({"completed", "incomplete"})
-"""The statuses of a response that may be continued: a failed one has no trustworthy end."""
 
 
 async def rehydrate(turn: TurnRequest, store: Store) -> TurnRequest:
@@ -34,13 +32,13 @@ async def rehydrate(turn: TurnRequest, store: Store) -> TurnRequest:
     turn = await resolve_references(turn, store)
     previous_id = turn.body.get("previous_response_id")
     if previous_id is None:
-        check_calls(input_items(turn.body))
+        _check_pairs(input_items(turn.body))
         return turn.with_facts(history_items=0)
     chain = await store.load_chain(turn.facts.tenant, previous_id)
     _check_continuable(previous_id, chain)
     history = history_items(chain)
     items = history + input_items(turn.body)
-    check_calls(items)
+    _check_pairs(items)
     return turn.with_body(input=items).with_facts(history_items=len(history))
 
 
@@ -51,6 +49,11 @@ def history_items(chain: Sequence[StoredTurn]) -> list[Json]:
         items += stored.input
         items += (item for item in stored.response["output"] if not _is_cut_off_call(item))
     return items
+
+
+def _check_pairs(items: Sequence[Json]) -> None:
+    check_calls(items)
+    check_approvals(items)
 
 
 def _refuse_conversation(turn: TurnRequest) -> None:

@@ -44,14 +44,30 @@ class HeldItem:
 
 @dataclass(slots=True)
 class HeldCall:
-    """A gateway-executed call that the model made."""
+    """A gateway-executed call that the model made.
+
+    Attributes:
+        name: the tool's name as the model knows it.
+        approval_request_id: the id of the item by which a user has approved it, in a turn before.
+    """
 
     key: str
     name: str
-    tool: GatewayTool
-    parameters: object
+    offered: OfferedTool
     arguments: str = ""
     call_id: str = ""
+    approval_request_id: str | None = None
+
+    @property
+    def tool(self) -> GatewayTool:
+        """What executes it."""
+        assert isinstance(self.offered.binding, GatewayTool)
+        return self.offered.binding
+
+    @property
+    def parameters(self) -> object:
+        """The JSON schema of its arguments."""
+        return self.offered.function.get("parameters")
 
     def take(self, done: ItemDone) -> None:
         """The model has written all of it."""
@@ -61,7 +77,7 @@ class HeldCall:
     @property
     def made(self) -> CallMade:
         """The call as its tool gets it."""
-        return CallMade(self.key, self.arguments, self.call_id)
+        return CallMade(self.key, self.arguments, self.call_id, self.approval_request_id)
 
 
 class RoundView:
@@ -107,7 +123,7 @@ class RoundView:
         kind, name = said.item.get("type"), str(said.item.get("name"))
         tool = self._tools.get(name) if kind == "function_call" else None
         if tool is not None and isinstance(tool.binding, GatewayTool):
-            self._hold(said.key, HeldCall(said.key, name, tool.binding, tool.function.get("parameters")))
+            self._hold(said.key, HeldCall(said.key, name, tool))
             return []
         self.client_called = self.client_called or kind in OUTPUT_OF
         translation = None if tool is None else _translation(tool)

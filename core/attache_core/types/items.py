@@ -37,7 +37,7 @@ from attache_core.types.shape import (
     text_or_array_of,
 )
 from attache_core.types.tools import check_additional_tools, check_loaded_tools
-from attache_core.types.violation import missing, refused, wrong_type, wrong_value
+from attache_core.types.violation import missing, wrong_type, wrong_value
 
 ROLES = ("assistant", "system", "developer", "user")
 
@@ -126,6 +126,7 @@ class CallOutput(Item):
 class McpCall(Item):
     """A call that a gateway made, with its outcome."""
 
+    approval_request_id: Id | None = None
     server_label: RequiredText
     name: RequiredText
     arguments: str
@@ -142,9 +143,18 @@ class McpListTools(Item):
 class McpApprovalRequest(Item):
     """A call that a gateway would make."""
 
+    id: RequiredId
     server_label: RequiredText
     name: RequiredText
     arguments: str
+
+
+class McpApprovalResponse(Item):
+    """Whether it may make it."""
+
+    approval_request_id: RequiredId
+    approve: bool
+    reason: str | None = None
 
 
 class WebSearchCall(Item):
@@ -287,6 +297,7 @@ _SHAPES: dict[str, type[Shape]] = {
     "mcp_call": McpCall,
     "mcp_list_tools": McpListTools,
     "mcp_approval_request": McpApprovalRequest,
+    "mcp_approval_response": McpApprovalResponse,
     "web_search_call": WebSearchCall,
     "file_search_call": FileSearchCall,
     "code_interpreter_call": CodeInterpreterCall,
@@ -316,10 +327,6 @@ ITEM_TYPES = ("message", *_SHAPES)
 ORCHESTRATION_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response"})
 """Items that only orchestration sees; no inference server knows them."""
 
-_UNSUPPORTED = {
-    "mcp_approval_response": "MCP tools run without approval, with 'require_approval' set to 'never'.",
-}
-
 
 def is_reference(item: dict[str, Any]) -> bool:
     """Whether an input item stands for a stored one: by its `type`, or because it is nothing but an `id`."""
@@ -338,10 +345,8 @@ def check_item(value: Any, extensions: Extensions = NO_EXTENSIONS) -> Any:  # no
         return _check_message(value)
     if isinstance(kind, str) and kind in extensions.items:
         return Item.model_validate(value)
-    if not isinstance(kind, str) or kind not in (*ITEM_TYPES, *_UNSUPPORTED):
+    if not isinstance(kind, str) or kind not in ITEM_TYPES:
         raise wrong_value(kind, ITEM_TYPES)
-    if kind in _UNSUPPORTED:
-        raise _not_supported_yet(kind)
     return _SHAPES[kind].model_validate(value)
 
 
@@ -352,12 +357,6 @@ def _check_message(value: dict[str, Any]) -> Shape:
     if "content" not in value:
         raise missing("content")
     return (OutputMessage if role == "assistant" else InputMessage).model_validate(value)
-
-
-def _not_supported_yet(kind: str) -> Exception:
-    return refused(
-        "unsupported_value", f"Items of type '{kind}' are not supported by this gateway yet. {_UNSUPPORTED[kind]}"
-    )
 
 
 @lru_cache(maxsize=8)

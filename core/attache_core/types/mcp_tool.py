@@ -11,11 +11,11 @@ import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, PlainValidator
 
 from attache_core.json_codec import Json
-from attache_core.types.shape import Name, Shape, array_of, text
-from attache_core.types.violation import Path, quoted, refused, wrong_type, wrong_value
+from attache_core.types.shape import Name, Shape, array_of, choice, text
+from attache_core.types.violation import Path, quoted, refused, wrong_type
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
@@ -29,6 +29,7 @@ _NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f\ud800-\udfff]")
 
 
 _check_names = array_of(text, "an array of strings")
+_approval_setting = choice("always", "never")
 
 
 class ToolFilter(Shape):
@@ -100,13 +101,42 @@ def _refuse(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     raise refused("unsupported_parameter", message)
 
 
+class ApprovalFilter(Shape):
+    """`require_approval` as an object."""
+
+    always: ToolFilter | None = None
+    never: ToolFilter | None = None
+
+
 def _check_approval(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if value == "never":
-        return value
-    if isinstance(value, str) and value != "always":
-        raise wrong_value(value, ("never",))
-    message = "This gateway cannot ask for approval yet, and asking is the default: set '{param}' to 'never'."
-    raise refused("unsupported_value", message)
+    if isinstance(value, str):
+        return _approval_setting(value)
+    if not isinstance(value, dict):
+        raise wrong_type("one of 'always', 'never' or object", value)
+    _refuse_unknown(value, ("always", "never"))
+    for name in ("always", "never"):
+        if isinstance(value.get(name), dict):
+            _refuse_unknown(value[name], ("tool_names", "read_only"), (name,))
+    ApprovalFilter.model_validate(value)
+    _refuse_contradiction(value)
+    return value
+
+
+def _refuse_unknown(value: Json, known: tuple[str, ...], at: Path = ()) -> None:
+    """A name that is misspelt could mean a call that nobody has approved."""
+    for name in value:
+        if name not in known:
+            raise refused("unknown_parameter", "Unknown parameter: '{param}'.", (*at, name))
+
+
+def _refuse_contradiction(value: Json) -> None:
+    always, never = value.get("always") or {}, value.get("never") or {}
+    for name in always.get("tool_names") or ():
+        if name in (never.get("tool_names") or ()):
+            message = f"Invalid '{{param}}': the tool {quoted(name)} is named in both 'always' and 'never'."
+            raise refused("invalid_value", message)
+    if always and always == never:
+        raise refused("invalid_value", "Invalid '{param}': 'always' and 'never' name the same tools.")
 
 
 class McpTool(Shape):
@@ -119,7 +149,7 @@ class McpTool(Shape):
     allowed_tools: Annotated[Any, PlainValidator(_check_allowed_tools)] | None = None
     headers: Annotated[Any, PlainValidator(_check_headers)] | None = None
     authorization: Annotated[str, AfterValidator(_check_authorization)] | None = None
-    require_approval: Annotated[Any, PlainValidator(_check_approval)] = Field(default=None, validate_default=True)
+    require_approval: Annotated[Any, PlainValidator(_check_approval)] | None = None
     server_description: str | None = None
 
 
@@ -131,11 +161,22 @@ def public_mcp_tool(tool: Json) -> Json:
         "type": "mcp",
         "allowed_tools": tool.get("allowed_tools"),
         "headers": None,
-        "require_approval": tool.get("require_approval"),
+        "require_approval": _public_approval(tool.get("require_approval")),
         "server_description": tool.get("server_description"),
         "server_label": tool.get("server_label"),
         "server_url": _public_url(tool.get("server_url")),
     }
+
+
+def _public_approval(given: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """A setting as it was given; of an object every field, null where it was not said."""
+    if not isinstance(given, dict):
+        return given
+    return {name: None if given.get(name) is None else _public_filter(given[name]) for name in ("always", "never")}
+
+
+def _public_filter(given: Json) -> Json:
+    return {name: given.get(name) for name in ("read_only", "tool_names")}
 
 
 def _public_url(url: object) -> str | None:

@@ -83,4 +83,4 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
         self._types = builtin_tool_types(services.mcp, services.tools)
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
-        return run_tool_loop(turn, below, self._types, self._limits)
+        return run_tool_loop(turn, below, self._types, self._limits, self.services.store.approvals)

@@ -27,6 +27,7 @@ from attache_filters.extproc.headers import (
     INTERNAL_PREFIX,
     JSON_TYPE,
     RESPONSE_ID,
+    STORED,
     TENANT,
     media_type,
     request_headers,
@@ -177,6 +178,7 @@ def _read_facts(headers: Mapping[str, str]) -> Facts:
         response_id=headers.get(RESPONSE_ID),
         history_items=int(history_items) if history_items and history_items.isdecimal() else None,
         tenant=unquote(headers.get(TENANT, "")) or Facts().tenant,
+        stored=headers.get(STORED) == "true",
     )
 
 
@@ -186,4 +188,6 @@ def _fact_headers(facts: Facts) -> dict[str, str]:
         headers[RESPONSE_ID] = facts.response_id
     if facts.history_items is not None:
         headers[HISTORY_ITEMS] = str(facts.history_items)
+    if facts.stored:
+        headers[STORED] = "true"
     return headers

@@ -22,6 +22,9 @@ HISTORY_ITEMS = "x-attache-history-items"
 TENANT = "x-attache-tenant"
 """`Facts.tenant`, percent-encoded."""
 
+STORED = "x-attache-stored"
+"""`Facts.stored`: `true`, or absent."""
+
 REQUEST_ID = "x-request-id"
 """What an exchange is called, by its client or by Envoy, in every request that it causes and in its answer."""
 

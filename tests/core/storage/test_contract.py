@@ -11,10 +11,10 @@ from attache_core.storage import Store
 from attache_core.storage.engine import open_store
 from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
-from attache_core.testing.store_contract import StoreContract
+from attache_core.testing.store_contract import ApprovalContract, StoreContract
 
 
-class TestSqlStore(StoreContract):
+class TestSqlStore(StoreContract, ApprovalContract):
     """On SQLite, on disk."""
 
     @pytest.fixture
@@ -25,7 +25,7 @@ class TestSqlStore(StoreContract):
             yield store
 
 
-class TestMemoryStore(StoreContract):
+class TestMemoryStore(StoreContract, ApprovalContract):
     """The fake."""
 
     @pytest.fixture

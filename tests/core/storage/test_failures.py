@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError, error_object
 from attache_core.storage import Store, StoreLimits
+from attache_core.storage.approvals import ApprovalAnswer, PendingApproval
 from attache_core.storage.engine import open_store
 from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
@@ -32,6 +33,10 @@ CALLS: dict[str, Call] = {
     "load_items": lambda store: store.load_items("t", [CANARY]),
     "load_response": lambda store: store.load_response("t", CANARY),
     "check": lambda store: store.check(),
+    "ask": lambda store: store.approvals.ask("t", "resp_1", [PendingApproval("mcpr_1", b"", CANARY)]),
+    "load": lambda store: store.approvals.load("t", [CANARY]),
+    "answer": lambda store: store.approvals.answer("t", [ApprovalAnswer(CANARY, CANARY)]),
+    "forget": lambda store: store.approvals.forget("t", CANARY),
 }
 
 

@@ -10,7 +10,7 @@ from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.function_tool import function_tool
-from attache_core.tools.mcp.declaration import AllowedTools, mcp_declaration
+from attache_core.tools.mcp.declaration import ToolFilter, mcp_declaration
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 
@@ -56,7 +56,42 @@ def test_declaration_is_read_into_a_server_and_what_is_allowed_of_it() -> None:
     ]
     assert one.server.credentials.reveal() == {"authorization": "Bearer token", "x-team": "blue"}
     assert other.server.credentials.reveal() == {}
-    assert [one.allowed, other.allowed] == [AllowedTools(frozenset({"a"})), AllowedTools(read_only=True)]
+    assert [one.allowed, other.allowed] == [ToolFilter(frozenset({"a"})), ToolFilter(read_only=True)]
+
+
+TOOLS: list[Json] = [
+    {"name": "read", "annotations": {"read_only": True}},
+    {"name": "peek", "annotations": {"read_only": True}},
+    {"name": "write", "annotations": {"read_only": False}},
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        (None, ["read", "peek", "write"]),
+        ("always", ["read", "peek", "write"]),
+        ("never", []),
+        ({}, ["read", "peek", "write"]),
+        ({"never": {}}, ["read", "peek", "write"]),
+        ({"never": {"tool_names": []}}, ["read", "peek", "write"]),
+        ({"never": {"tool_names": ["read"]}}, ["peek", "write"]),
+        ({"never": {"read_only": True}}, ["write"]),
+        ({"never": {"read_only": True, "tool_names": ["read", "write"]}}, ["peek", "write"]),
+        ({"always": {"tool_names": ["peek"]}}, ["read", "peek", "write"]),
+        ({"always": {"tool_names": ["peek"]}, "never": {"read_only": True}}, ["peek", "write"]),
+        ({"always": {"read_only": True}, "never": {"tool_names": ["read", "write"]}}, ["read", "peek"]),
+    ],
+    ids=str,
+)
+def test_approval_is_needed_for_every_tool_that_is_not_plainly_exempt(given: object, asked: list[str]) -> None:
+    rule = mcp_declaration({**MCP, "require_approval": given}, {}).approval
+    assert [tool["name"] for tool in TOOLS if rule.needs_approval(tool)] == asked
+
+
+def test_approval_is_needed_where_a_declaration_does_not_say() -> None:
+    declaration = {name: value for name, value in MCP.items() if name != "require_approval"}
+    assert mcp_declaration(declaration, {}).approval.needs_approval(TOOLS[0])
 
 
 @pytest.mark.parametrize(

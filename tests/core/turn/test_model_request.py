@@ -100,3 +100,15 @@ def test_mcp_tool_that_nobody_runs_is_refused_by_name() -> None:
 
     assert (refused.value.http_status, refused.value.param) == (400, "tools[1].type")
     assert "secret" not in refused.value.message
+
+
+def test_approval_of_a_call_that_nobody_runs_is_refused() -> None:
+    """One of a turn before is history, which says nothing to a server that has no tools."""
+    asked = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "f", "arguments": "{}"}
+    response = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False}
+    with pytest.raises(ClientError) as refused:
+        sent(input=[asked, response])
+
+    assert (refused.value.http_status, refused.value.param) == (400, "input")
+    said = {"role": "assistant", "content": "A pity."}
+    assert sent(input=[asked, response, said])["input"] == [said]

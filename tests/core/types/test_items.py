@@ -230,13 +230,28 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
         wrong_value("input[1].tools[0].type", "mcp", "'function', 'custom', and 'namespace'"),
     ),
     (
-        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
-        refusal(
-            "unsupported_value",
-            "input[1]",
-            "Items of type 'mcp_approval_response' are not supported by this gateway yet. "
-            "MCP tools run without approval, with 'require_approval' set to 'never'.",
-        ),
+        {"type": "mcp_call", "server_label": "s", "name": "f", "arguments": "{}", "approval_request_id": {}},
+        wrong_type("input[1].approval_request_id", "a string", "an object"),
+    ),
+    (
+        {"type": "mcp_approval_response", "approve": True},
+        missing("input[1].approval_request_id"),
+    ),
+    (
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"},
+        missing("input[1].approve"),
+    ),
+    (
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": "yes"},
+        wrong_type("input[1].approve", "a boolean", "a string"),
+    ),
+    (
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False, "reason": 1},
+        wrong_type("input[1].reason", "a string", "an integer"),
+    ),
+    (
+        {"type": "mcp_approval_request", "server_label": "s", "name": "f", "arguments": "{}"},
+        missing("input[1].id"),
     ),
 ]
 
@@ -266,14 +281,13 @@ def names_in(literal: Any) -> set[str]:
     return {name for inner in get_args(literal) for name in names_in(inner)}
 
 
-NOT_YET = {"mcp_approval_response"}
 CODEX_SENDS = {"agent_message"}
 
 
 def test_item_types_are_those_of_the_api_and_of_codex() -> None:
     literals = [get_type_hints(member).get("type") for member in get_args(ResponseInputItemParam)]
     theirs = {name for literal in literals for name in names_in(literal)}
-    assert theirs | CODEX_SENDS == {*ITEM_TYPES, *NOT_YET}
+    assert theirs | CODEX_SENDS == set(ITEM_TYPES)
 
 
 TEXT = {"type": "output_text", "annotations": [], "logprobs": [], "text": "4"}
@@ -372,6 +386,8 @@ def test_input_with_all_that_a_response_put_out_is_accepted(answer: Answer) -> N
         {"type": "program", "call_id": "c", "code": "x", "fingerprint": "y"},
         {"type": "program_output", "call_id": "c", "result": "x", "status": "completed"},
         {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "f", "arguments": "{}"},
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+        {"type": "mcp_approval_response", "approval_request_id": "x", "approve": False, "reason": "no", "id": "mcpa_1"},
         {"type": "function_call_output", "call_id": "c", "output": [
             {"type": "input_text", "text": ""},
             {"type": "input_image", "image_url": "https://h/a.png", "detail": "high"},

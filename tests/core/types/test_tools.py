@@ -18,7 +18,6 @@ Answer = Callable[..., dict[str, Any] | None]
 
 FUNCTION: Json = {"type": "function", "name": "f"}
 MCP: Json = {"type": "mcp", "server_label": "s", "server_url": "https://h/mcp", "require_approval": "never"}
-ASK = "This gateway cannot ask for approval yet, and asking is the default: set 'tools[1].require_approval' to 'never'."
 
 
 def refusal(code: str | None, param: str, message: str) -> dict[str, Any]:
@@ -41,6 +40,11 @@ def missing(param: str) -> dict[str, Any]:
     return refusal("missing_required_parameter", param, f"Missing required parameter: '{param}'.")
 
 
+def unknown(param: str) -> dict[str, Any]:
+    """The answer to a field that nobody knows, where it could mean something."""
+    return refusal("unknown_parameter", param, f"Unknown parameter: '{param}'.")
+
+
 def without(tool: Json, name: str) -> Json:
     """A declaration that lacks a field."""
     return {key: value for key, value in tool.items() if key != name}
@@ -54,7 +58,6 @@ URL = refusal(
     "invalid_value", "tools[1].server_url", "Invalid 'tools[1].server_url': expected an absolute http or https URL."
 )
 FIELD_VALUE = "expected printable ASCII, as an HTTP header value."
-APPROVAL = refusal("unsupported_value", "tools[1].require_approval", ASK)
 
 REFUSED: list[tuple[Any, dict[str, Any]]] = [
     ("f", wrong_type("tools[1]", "an object", "a string")),
@@ -141,12 +144,41 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
             "by its 'server_url', or by a 'server_label' that the gateway knows.",
         ),
     ),
-    (without(MCP, "require_approval"), APPROVAL),
-    ({**MCP, "require_approval": None}, APPROVAL),
-    ({**MCP, "require_approval": "always"}, APPROVAL),
-    ({**MCP, "require_approval": {"never": {"tool_names": ["f"]}}}, APPROVAL),
-    ({**MCP, "require_approval": {}}, APPROVAL),
-    ({**MCP, "require_approval": "Never"}, wrong_value("tools[1].require_approval", "Never", "'never'")),
+    ({**MCP, "require_approval": "Never"}, wrong_value("tools[1].require_approval", "Never", "'always' and 'never'")),
+    (
+        {**MCP, "require_approval": True},
+        wrong_type("tools[1].require_approval", "one of 'always', 'never' or object", "a boolean"),
+    ),
+    ({**MCP, "require_approval": {"Never": {}}}, unknown("tools[1].require_approval.Never")),
+    ({**MCP, "require_approval": {"never": {"tools": ["f"]}}}, unknown("tools[1].require_approval.never.tools")),
+    (
+        {**MCP, "require_approval": {"never": ["f"]}},
+        wrong_type("tools[1].require_approval.never", "an object", "an array"),
+    ),
+    (
+        {**MCP, "require_approval": {"always": {"tool_names": "f"}}},
+        wrong_type("tools[1].require_approval.always.tool_names", "an array of strings", "a string"),
+    ),
+    (
+        {**MCP, "require_approval": {"always": {"read_only": 1}}},
+        wrong_type("tools[1].require_approval.always.read_only", "a boolean", "an integer"),
+    ),
+    (
+        {**MCP, "require_approval": {"always": {"tool_names": ["a", "f"]}, "never": {"tool_names": ["f"]}}},
+        refusal(
+            "invalid_value",
+            "tools[1].require_approval",
+            "Invalid 'tools[1].require_approval': the tool 'f' is named in both 'always' and 'never'.",
+        ),
+    ),
+    (
+        {**MCP, "require_approval": {"always": {"read_only": True}, "never": {"read_only": True}}},
+        refusal(
+            "invalid_value",
+            "tools[1].require_approval",
+            "Invalid 'tools[1].require_approval': 'always' and 'never' name the same tools.",
+        ),
+    ),
     (
         {**MCP, "allowed_tools": "f"},
         wrong_type("tools[1].allowed_tools", "one of an array of strings or object", "a string"),
@@ -240,6 +272,16 @@ def test_tools_with_too_many_declarations_answers_400(answer: Answer) -> None:
         {**MCP, "allowed_tools": ["a", "b.c"], "headers": {"x-key": "a b\t~"}, "authorization": "token"},
         {**MCP, "allowed_tools": {"tool_names": ["a"], "read_only": True}, "connector_id": None},
         {**MCP, "server_url": "http://user:password@127.0.0.1:9/mcp?key=1#x"},
+        without(MCP, "require_approval"),
+        {**MCP, "require_approval": None},
+        {**MCP, "require_approval": "always"},
+        {**MCP, "require_approval": {}},
+        {**MCP, "require_approval": {"always": None, "never": {}}},
+        {
+            **MCP,
+            "require_approval": {"always": {"tool_names": ["f"]}, "never": {"tool_names": ["g"], "read_only": True}},
+        },
+        {**MCP, "require_approval": {"always": {"read_only": False}, "never": {"read_only": True}}},
     ],
 )
 def test_tools_with_a_declaration_of_the_api_is_accepted(tool: Json, answer: Answer) -> None:
@@ -444,3 +486,22 @@ def test_public_tools_of_an_mcp_server_shows_no_secret() -> None:
         }
     ]
     assert "s3cret" not in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (None, None),
+        ("always", "always"),
+        ("never", "never"),
+        ({}, {"always": None, "never": None}),
+        (
+            {"always": None, "never": {"tool_names": ["f"]}},
+            {"always": None, "never": {"read_only": None, "tool_names": ["f"]}},
+        ),
+        ({"always": {}}, {"always": {"read_only": None, "tool_names": None}, "never": None}),
+    ],
+)
+def test_public_tools_shows_approval_as_it_was_given_and_every_field_of_a_filter(given: Any, shown: Any) -> None:
+    (tool,) = public_tools([{**MCP, "require_approval": given}])
+    assert tool["require_approval"] == shown

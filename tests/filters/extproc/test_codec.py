@@ -40,6 +40,7 @@ FACTS = st.builds(
     response_id=st.none() | st.from_regex(r"resp_[a-z0-9]{1,20}", fullmatch=True),
     history_items=st.none() | st.integers(0, 10_000),
     tenant=st.text(min_size=1, max_size=20),
+    stored=st.booleans(),
 )
 
 

@@ -97,7 +97,7 @@ def _call_item(call: CallMade, server_label: str, name: str, status: str) -> Jso
     return {
         "type": "mcp_call",
         "status": status,
-        "approval_request_id": None,
+        "approval_request_id": call.approval_request_id,
         "arguments": call.arguments,
         "error": None,
         "name": name,

@@ -15,7 +15,7 @@ from attache_core.events.model_events import ModelEvent
 from attache_core.json_codec import Json
 from attache_core.tools.function_tool import function_tool
 from attache_core.tools.gateway_tool import CallMade, CallProgress, CallResult, GatewayTool, Report
-from attache_core.tools.mcp.declaration import McpDeclaration, mcp_declaration
+from attache_core.tools.mcp.declaration import McpDeclaration, may_need_approval, mcp_declaration
 from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.items import McpListing, call_begun, call_ended, call_progressed, tell_call
 from attache_core.tools.mcp.server import McpServer
@@ -32,6 +32,17 @@ class McpTool(GatewayTool):
     name: str
     server: McpServer
     servers: McpServers
+    asks: bool = True
+
+    @property
+    def needs_approval(self) -> bool:
+        """As its declaration says."""
+        return self.asks
+
+    @property
+    def target(self) -> str:
+        """The server's URL and credentials."""
+        return self.server.key
 
     async def call(self, arguments: Json) -> CallResult:
         """Call it on the server that declared it."""
@@ -76,6 +87,10 @@ class McpToolType(ToolType):
         """Whether the server's list is not known, or no longer."""
         return not self._servers.knows_tools(self._declared(declaration).server)
 
+    def may_need_approval(self, declaration: Json) -> bool:
+        """Unless it says that no tool of the server does."""
+        return may_need_approval(declaration)
+
     async def offer(self, declaration: Json) -> Offer:
         """The server's tools; none, and an announcement with an error, where it cannot be listed."""
         declared = self._declared(declaration)
@@ -96,4 +111,5 @@ class McpToolType(ToolType):
     def _offered(self, declared: McpDeclaration, tool: Json) -> OfferedTool:
         label, name = declared.server_label, tool["name"]
         function = function_tool(name, tool["description"], tool["input_schema"])
-        return OfferedTool("mcp", label, name, function, McpTool(label, name, declared.server, self._servers))
+        asks = declared.approval.needs_approval(tool)
+        return OfferedTool("mcp", label, name, function, McpTool(label, name, declared.server, self._servers, asks))

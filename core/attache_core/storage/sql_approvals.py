@@ -1,0 +1,109 @@
+"""Approvals over SQLAlchemy, in statements that SQLite and PostgreSQL understand alike.
+
+Invariant: the tenant is part of every statement's condition. An answer is one conditional UPDATE, so the database
+itself decides between two callers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, Literal
+
+from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, exists, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from attache_core.storage.approvals import ApprovalAnswer, ApprovalStore, PendingApproval
+from attache_core.storage.limits import StoreLimits
+from attache_core.storage.row import is_key
+from attache_core.storage.sql_errors import store_errors
+from attache_core.storage.store import CONTINUABLE
+from attache_core.storage.tables import approvals, responses
+
+Answer = Literal["approved", "denied"]
+APPROVED: Final = "approved"
+DENIED: Final = "denied"
+
+
+class SqlApprovals(ApprovalStore):
+    """Approvals in a database; see `SqlStore` for the two engines."""
+
+    def __init__(self, readers: AsyncEngine, writers: AsyncEngine, limits: StoreLimits) -> None:
+        self._readers = readers
+        self._writers = writers
+        self._limits = limits
+        self._insert = insert(approvals)
+        self._select = select_statement()
+        self._approve = answer_statement(APPROVED)
+        self._deny = answer_statement(DENIED)
+        self._delete = delete_statement()
+
+    async def ask(self, tenant: str, response_id: str, asked: Sequence[PendingApproval]) -> None:
+        """See `ApprovalStore.ask`."""
+        owner = {"tenant": tenant, "response_id": response_id, "answer": None}
+        rows = [owner | {"id": one.request_id, "salt": one.salt, "fingerprint": one.fingerprint} for one in asked]
+        with store_errors("ask_approvals"):
+            async with self._writers.begin() as connection:
+                await connection.execute(self._insert, rows)
+
+    async def load(self, tenant: str, request_ids: Collection[str]) -> dict[str, PendingApproval]:
+        """See `ApprovalStore.load`."""
+        self._limits.check_items(len(request_ids))
+        parameters = {"tenant": tenant, "ids": [request_id for request_id in request_ids if is_key(request_id)]}
+        with store_errors("load_approvals"):
+            async with self._readers.connect() as connection:
+                rows = (await connection.execute(self._select, parameters)).all()
+        return {row[0]: PendingApproval(*row) for row in rows}
+
+    async def answer(self, tenant: str, answers: Sequence[ApprovalAnswer]) -> bool:
+        """See `ApprovalStore.answer`."""
+        if not all(is_key(one.request_id) for one in answers):
+            return False
+        with store_errors("answer_approvals"):
+            async with self._writers.connect() as connection, connection.begin() as transaction:
+                # In the order of their ids: two callers that take locks in different orders would wait for each other.
+                for one in sorted(answers, key=lambda one: one.request_id):
+                    statement = self._approve if one.approved else self._deny
+                    taken = await connection.execute(statement, _parameters(tenant, one))
+                    if taken.rowcount != 1:
+                        await transaction.rollback()
+                        return False
+        return True
+
+    async def forget(self, tenant: str, response_id: str) -> None:
+        """See `ApprovalStore.forget`."""
+        if not is_key(response_id):
+            return
+        with store_errors("forget_approvals"):
+            async with self._writers.begin() as connection:
+                await connection.execute(self._delete, {"of_tenant": tenant, "of_response": response_id})
+
+
+def select_statement() -> Select[str, bytes, str, bool]:
+    """The approvals of `:tenant` and `:ids`."""
+    return select(
+        approvals.c.id, approvals.c.salt, approvals.c.fingerprint, approvals.c.answer.is_not(None).label("answered")
+    ).where(approvals.c.tenant == bindparam("tenant"), approvals.c.id.in_(bindparam("ids", expanding=True)))
+
+
+def answer_statement(said: Answer) -> Update:
+    """Take this as the answer to `:of_id`, where there is none yet; for an approval, of the call `:of_call` alone."""
+    asked_by = and_(responses.c.tenant == approvals.c.tenant, responses.c.id == approvals.c.response_id)
+    statement = (
+        update(approvals)
+        .where(approvals.c.tenant == bindparam("of_tenant"), approvals.c.id == bindparam("of_id"))
+        .where(approvals.c.answer.is_(None), exists().where(asked_by, responses.c.status.in_(sorted(CONTINUABLE))))
+        .values(answer=said)
+    )
+    return statement.where(approvals.c.fingerprint == bindparam("of_call")) if said == APPROVED else statement
+
+
+def delete_statement() -> Delete:
+    """Remove the approvals of `:of_tenant` and `:of_response`."""
+    return delete(approvals).where(
+        approvals.c.tenant == bindparam("of_tenant"), approvals.c.response_id == bindparam("of_response")
+    )
+
+
+def _parameters(tenant: str, one: ApprovalAnswer) -> dict[str, str]:
+    named = {"of_tenant": tenant, "of_id": one.request_id}
+    return named if one.fingerprint is None else named | {"of_call": one.fingerprint}
