@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,7 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("The filter `resources`", numbers(ResourcesConfig)),
         ("`mcp`", numbers(McpSettings)),
         ("`web_search`", numbers(WebSearchSettings)),
-        ("The store", asdict(StoreLimits())),
+        ("`storage`", numbers(StoreLimits)),
     ],
 )
 def test_every_number_among_the_settings_is_in_the_table_with_its_default(

@@ -69,8 +69,8 @@ REQUIREMENTS = (
     Requirement(
         "store-failures",
         DESIGN,
-        "A store that fails says so in time, and neither leaks nor corrupts anything.",
-        (f"{_STORAGE}/test_failures.py",),
+        "A store that fails says so in time, comes back by itself, and neither leaks nor corrupts anything.",
+        (f"{_STORAGE}/test_failures.py", f"{_STORAGE}/test_postgresql.py"),
     ),
     Requirement(
         "store-processes",

@@ -68,7 +68,7 @@ async def run_worker(arguments: WorkerArguments) -> None:
 
 @asynccontextmanager
 async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
-    async with open_store(gateway.storage) as store, open_mcp_servers(gateway.mcp) as mcp:
+    async with open_store(gateway.storage.url.reveal(), gateway.storage) as store, open_mcp_servers(gateway.mcp) as mcp:
         yield Services(store, mcp, _tools(gateway))
 
 

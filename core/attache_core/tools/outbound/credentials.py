@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attache_core.tools.outbound.secret import Secret, redacted
+from attache_core.secret import Secret
+from attache_core.tools.outbound.secret import redacted
 
 
 class Credentials(Secret[dict[str, str]]):
