@@ -68,7 +68,7 @@ class PostgresqlServer:
 
     def empty(self, url: str) -> str:
         """The same database without a row in the store's tables."""
-        database = url.rpartition("/")[2]
+        database = database_of(url)
         tables = self.sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", database).split()
         self.sql(f"TRUNCATE {', '.join(name for name in tables if name != 'alembic_version')}", database)
         return url
@@ -112,6 +112,11 @@ class PostgresqlServer:
 
     def _is_ready(self) -> list[str]:
         return [_binary("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+
+
+def database_of(url: str) -> str:
+    """The name of a database of a server's."""
+    return url.rpartition("/")[2]
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.migrate import migrate
 from attache_core.storage.sql_store import SqlStore, chain_statement, items_statement
 from attache_core.testing.store_contract import stored_turn, turn_of_items
-from postgresql_server import PASSWORD, QUOTED_PASSWORD, PostgresqlServer, running_postgresql
+from postgresql_server import PASSWORD, QUOTED_PASSWORD, PostgresqlServer, database_of, running_postgresql
 from tcp_proxy import TcpProxy, running_proxy
 
 Call = Callable[[Store], Awaitable[object]]
@@ -36,10 +36,6 @@ CALLS: dict[str, Call] = {
     "check": lambda store: store.check(),
 }
 each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-
-
-def database_of(url: str) -> str:
-    return url.rpartition("/")[2]
 
 
 def sessions(postgresql: PostgresqlServer, url: str) -> int:
