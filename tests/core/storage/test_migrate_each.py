@@ -15,7 +15,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 
 from attache_core.errors import ConfigError
-from attache_core.json_codec import encode
+from attache_core.json_codec import Json, encode
 from attache_core.storage import StoredTurn, StoreLimits
 from attache_core.storage.engine import open_store
 from attache_core.storage.migrate import _backend, _config, migrate, prepare, verify
@@ -26,7 +26,7 @@ from attache_core.storage.url import place_of
 from attache_core.testing.store_contract import AWKWARD, stored_turn
 from postgresql_server import PASSWORD, QUOTED_PASSWORD, PostgresqlServer
 
-FIRST_SCHEMA = (
+FIRST_SCHEMA: tuple[tuple[str, str | None, int | None, str, list[Json], Json], ...] = (
     ("resp_1", None, 1, "completed", [{"id": "msg_1", "said": AWKWARD}], {"output": [{"id": "fc_1"}], "odd": AWKWARD}),
     ("resp_2", "resp_1", 2, "completed", [{"id": "msg_2"}, {"no": "id"}], {"output": [{"id": "msg_3"}]}),
     ("resp_3", "resp_1", 3, "incomplete", [], {"output": []}),
