@@ -210,6 +210,7 @@ async def open_stage(
     or the database `storage_url` of `postgresql`.
     """
     storage = folder / "attache.db"
+    url = storage_url or f"sqlite:///{storage}"
     playbill = Playbill()
     async with AsyncExitStack() as stack:
         playbill.server = await stack.enter_async_context(running_model_server(playbill.answer))
@@ -217,7 +218,7 @@ async def open_stage(
         model = playbill.server.url
         others = other_upstreams_yaml.replace("MODEL", model)
         text = (
-            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: '{storage_url or f'sqlite:///{storage}'}'\n"
+            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: {url}\n"
             f"upstreams: {{default: {{url: '{model}', {upstream_yaml}}}, {others}}}\n"
             f"{gateway_yaml}"
         )

@@ -25,7 +25,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database that exists and has its tables. `open_database` makes one; engines are its maker's to dispose.
+    """A database that exists and has its tables; `open_sqlite` or `open_postgresql` makes one, and ends its engines.
 
     Attributes:
         readers: the engine of loads, in autocommit mode: a load is one statement and nothing else.
