@@ -8,13 +8,22 @@ And that every test proves a requirement, and every requirement has a test: see 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from attache_envoy.compile.envoy_version import OLDEST
+from postgresql_server import PostgresqlServer, running_postgresql
 from requirements import REQUIREMENTS
 from requirements_check import RequirementsCheck
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresqlServer]:
+    """One server for all tests that need one, each with a database of its own."""
+    with running_postgresql() as server:
+        yield server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

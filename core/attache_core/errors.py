@@ -69,7 +69,7 @@ class UpstreamError(AttacheError):
 
 
 class StoreError(AttacheError):
-    """The store is out of reach; nothing was written."""
+    """The store is out of reach, or took too long."""
 
     default_status = 503
 

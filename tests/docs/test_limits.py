@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,7 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("`mcp`", numbers(McpSettings)),
         ("`web_search`", numbers(WebSearchSettings)),
         ("`shell`", numbers(ShellSettings)),
-        ("The store", asdict(StoreLimits())),
+        ("`storage`", numbers(StoreLimits)),
     ],
 )
 def test_every_number_among_the_settings_is_in_the_table_with_its_default(

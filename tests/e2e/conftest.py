@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from attache_core.json_codec import Json
 from e2e.node_packages import has_node
 from e2e.stage import Stage, open_stage
+from postgresql_server import PostgresqlServer
 
 PLACEMENTS = ("split", "fused")
 NODE_TESTS = ("test_codex.py", "test_typescript_sdk.py")
@@ -47,6 +49,28 @@ def stream(request: pytest.FixtureRequest) -> bool:
 async def shared_stage(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     async with open_stage(placement, tmp_path_factory.mktemp(placement)) as stage:
         yield stage
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+async def shared_state_stage(
+    request: pytest.FixtureRequest,
+    placement: str,
+    postgresql: PostgresqlServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp(placement)
+    store: Json = {}
+    if request.param == "postgresql":
+        store = {"postgresql": postgresql, "storage_url": postgresql.new_database()}
+    async with open_stage(placement, folder, **store) as stage:
+        yield stage
+
+
+@pytest.fixture
+def state_stage(shared_state_stage: Stage) -> Stage:
+    """As `stage`, on SQLite and on PostgreSQL, for tests of what is remembered."""
+    shared_state_stage.model.play()
+    return shared_state_stage
 
 
 @pytest.fixture

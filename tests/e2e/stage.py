@@ -26,6 +26,7 @@ from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.supervisor import RunningGateway, running_gateway
 from conformance.witness import WitnessTransport
 from core.events.canonical_stream import check_stream
+from postgresql_server import PostgresqlServer, database_of
 
 WAIT_S = 5.0
 Script = Sequence[Reply] | Callable[[ReceivedRequest], Reply]
@@ -104,7 +105,12 @@ class Answered:
 
 @dataclass
 class Stage:
-    """A running gateway and what stands around it."""
+    """A running gateway and what stands around it.
+
+    Attributes:
+        storage: the file of its SQLite store.
+        postgresql: the server that has its store instead.
+    """
 
     placement: str
     gateway: RunningGateway
@@ -113,6 +119,7 @@ class Stage:
     client: httpx.AsyncClient
     storage: Path
     settings: Gateway = field(repr=False)
+    postgresql: PostgresqlServer | None = None
 
     async def ask(self, *, stream: bool = False, **body: Any) -> Answered:
         """One turn; `model` is filled in."""
@@ -143,6 +150,9 @@ class Stage:
 
     def stored_turns(self) -> int:
         """How many turns are in the store."""
+        if self.postgresql is not None:
+            database_name = database_of(self.settings.storage.url.reveal())
+            return int(self.postgresql.sql("select count(*) from responses", database_name))
         with sqlite3.connect(self.storage) as database:
             (count,) = database.execute("select count(*) from responses").fetchone()
             return int(count)
@@ -191,14 +201,18 @@ async def open_stage(
     workers: int = 1,
     run: RunSettings | None = None,
     only_the_api: bool = True,
+    postgresql: PostgresqlServer | None = None,
+    storage_url: str | None = None,
 ) -> AsyncIterator[Stage]:
     """Start everything; stop everything.
 
     `upstream_yaml` holds settings of the model server, such as `dialect: vllm`, and `other_upstreams_yaml` further
-    upstreams, such as `other: {url: …}`, in which `MODEL` stands for the model server's URL. `only_the_api` is false
-    where clients get what the API's schemas do not know, such as items of another package's tools.
+    upstreams, such as `other: {url: …}`, in which `MODEL` stands for the model server's URL. The store is a new file,
+    or the database `storage_url` of `postgresql`. `only_the_api` is false where clients get what the API's schemas do
+    not know, such as items of another package's tools.
     """
     storage = folder / "attache.db"
+    url = storage_url or f"sqlite:///{storage}"
     playbill = Playbill()
     async with AsyncExitStack() as stack:
         playbill.server = await stack.enter_async_context(running_model_server(playbill.answer))
@@ -206,7 +220,7 @@ async def open_stage(
         model = playbill.server.url
         others = other_upstreams_yaml.replace("MODEL", model)
         text = (
-            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: sqlite:///{storage}\n"
+            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: {url}\n"
             f"upstreams: {{default: {{url: '{model}', {upstream_yaml}}}, {others}}}\n"
             f"{gateway_yaml}"
         )
@@ -216,7 +230,7 @@ async def open_stage(
         client = await stack.enter_async_context(
             httpx.AsyncClient(transport=transport, base_url=gateway.url, timeout=4 * WAIT_S)
         )
-        yield Stage(placement, gateway, playbill, mcp, client, storage, settings)
+        yield Stage(placement, gateway, playbill, mcp, client, storage, settings, postgresql)
 
 
 def python_path_with(folder: Path) -> str:

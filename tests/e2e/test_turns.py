@@ -15,15 +15,15 @@ WEATHER = {
 }
 
 
-async def test_text_turn_is_answered_stored_and_read_back_as_sent(stage: Stage, stream: bool) -> None:
-    stage.model.play(text("Hello there."))
+async def test_text_turn_is_answered_stored_and_read_back_as_sent(state_stage: Stage, stream: bool) -> None:
+    state_stage.model.play(text("Hello there."))
 
-    answer = check(await stage.ask(input="Hi", stream=stream, metadata={"trace": "1"}))
+    answer = check(await state_stage.ask(input="Hi", stream=stream, metadata={"trace": "1"}))
 
     assert (answer.text, answer.body["status"]) == ("Hello there.", "completed")
     assert answer.body["metadata"] == {"trace": "1"}
     assert answer.body["usage"]["total_tokens"] > 0
-    stored = await stage.get(f"/v1/responses/{answer.body['id']}")
+    stored = await state_stage.get(f"/v1/responses/{answer.body['id']}")
     assert (stored.status_code, stored.json()) == (200, answer.body)
 
 
@@ -42,46 +42,48 @@ async def test_model_server_is_asked_without_any_state_of_ours(stage: Stage, str
     assert headers["accept-encoding"] == "identity"
 
 
-async def test_turn_that_continues_another_sends_the_whole_conversation(stage: Stage, stream: bool) -> None:
-    stage.model.play(text("Nice to meet you, Ada."), text("Your name is Ada."), text("As I said, Ada."))
+async def test_turn_that_continues_another_sends_the_whole_conversation(state_stage: Stage, stream: bool) -> None:
+    state_stage.model.play(text("Nice to meet you, Ada."), text("Your name is Ada."), text("As I said, Ada."))
 
-    first = check(await stage.ask(input="I am Ada.", instructions="Be brief.", stream=stream))
-    second = check(await stage.ask(input="Who am I?", previous_response_id=first.body["id"], stream=stream))
-    third = check(await stage.ask(input="Again?", previous_response_id=second.body["id"], stream=stream))
+    first = check(await state_stage.ask(input="I am Ada.", instructions="Be brief.", stream=stream))
+    second = check(await state_stage.ask(input="Who am I?", previous_response_id=first.body["id"], stream=stream))
+    third = check(await state_stage.ask(input="Again?", previous_response_id=second.body["id"], stream=stream))
 
     assert second.body["previous_response_id"] == first.body["id"]
-    assert [(item["role"], item["content"][0]["text"]) for item in stage.model.asked[2]["input"]] == [
+    assert [(item["role"], item["content"][0]["text"]) for item in state_stage.model.asked[2]["input"]] == [
         ("user", "I am Ada."),
         ("assistant", "Nice to meet you, Ada."),
         ("user", "Who am I?"),
         ("assistant", "Your name is Ada."),
         ("user", "Again?"),
     ]
-    assert [asked.get("instructions") for asked in stage.model.asked] == ["Be brief.", None, None]
+    assert [asked.get("instructions") for asked in state_stage.model.asked] == ["Be brief.", None, None]
     assert third.body["instructions"] is None
 
 
-async def test_two_turns_may_continue_the_same_one(stage: Stage, stream: bool) -> None:
-    stage.model.play(text("Root."), text("Left."), text("Right."))
-    root = await stage.ask(input="root", stream=stream)
+async def test_two_turns_may_continue_the_same_one(state_stage: Stage, stream: bool) -> None:
+    state_stage.model.play(text("Root."), text("Left."), text("Right."))
+    root = await state_stage.ask(input="root", stream=stream)
 
     for name in ("left", "right"):
-        await stage.ask(input=name, previous_response_id=root.body["id"], stream=stream)
+        await state_stage.ask(input=name, previous_response_id=root.body["id"], stream=stream)
 
-    heard = [[item["content"][0]["text"] for item in asked["input"]] for asked in stage.model.asked[1:]]
+    heard = [[item["content"][0]["text"] for item in asked["input"]] for asked in state_stage.model.asked[1:]]
     assert heard == [["root", "Root.", "left"], ["root", "Root.", "right"]]
 
 
-async def test_turn_that_is_not_stored_leaves_nothing_and_may_still_continue(stage: Stage, stream: bool) -> None:
-    stage.model.play(text("Stored."), text("Not stored."))
-    first = await stage.ask(input="one", stream=stream)
+async def test_turn_that_is_not_stored_leaves_nothing_and_may_still_continue(state_stage: Stage, stream: bool) -> None:
+    state_stage.model.play(text("Stored."), text("Not stored."))
+    first = await state_stage.ask(input="one", stream=stream)
 
-    second = check(await stage.ask(input="two", previous_response_id=first.body["id"], store=False, stream=stream))
+    second = check(
+        await state_stage.ask(input="two", previous_response_id=first.body["id"], store=False, stream=stream)
+    )
 
     assert second.body["store"] is False
-    assert len(stage.model.asked[1]["input"]) == 3
-    assert (await stage.get(f"/v1/responses/{second.body['id']}")).status_code == 404
-    refused = await stage.ask(input="three", previous_response_id=second.body["id"], stream=stream)
+    assert len(state_stage.model.asked[1]["input"]) == 3
+    assert (await state_stage.get(f"/v1/responses/{second.body['id']}")).status_code == 404
+    refused = await state_stage.ask(input="three", previous_response_id=second.body["id"], stream=stream)
     assert (refused.status, refused.body["error"]["code"]) == (400, "previous_response_not_found")
 
 
@@ -94,19 +96,19 @@ async def test_reasoning_is_an_item_before_the_message(stage: Stage, stream: boo
     assert answer.body["output"][0]["content"] == [{"type": "reasoning_text", "text": "They greet me."}]
 
 
-async def test_function_call_is_answered_by_the_client_in_a_continuation(stage: Stage, stream: bool) -> None:
-    stage.model.play(function_calls(call("get_forecast", {"city": "Oslo"})), text("Snow in Oslo."))
+async def test_function_call_is_answered_by_the_client_in_a_continuation(state_stage: Stage, stream: bool) -> None:
+    state_stage.model.play(function_calls(call("get_forecast", {"city": "Oslo"})), text("Snow in Oslo."))
 
-    first = check(await stage.ask(input="Weather in Oslo?", tools=[WEATHER], stream=stream))
+    first = check(await state_stage.ask(input="Weather in Oslo?", tools=[WEATHER], stream=stream))
     (called,) = first.body["output"]
     output = {"type": "function_call_output", "call_id": called["call_id"], "output": "snow"}
     second = check(
-        await stage.ask(input=[output], previous_response_id=first.body["id"], tools=[WEATHER], stream=stream)
+        await state_stage.ask(input=[output], previous_response_id=first.body["id"], tools=[WEATHER], stream=stream)
     )
 
     assert (called["type"], called["name"], called["status"]) == ("function_call", "get_forecast", "completed")
     assert second.text == "Snow in Oslo."
-    sent = stage.model.asked[1]["input"]
+    sent = state_stage.model.asked[1]["input"]
     assert [item["type"] for item in sent] == ["message", "function_call", "function_call_output"]
     assert sent[1]["call_id"] == sent[2]["call_id"] == called["call_id"]
 
@@ -182,13 +184,15 @@ async def test_listed_tools_are_not_listed_again_in_the_next_turn(stage: Stage, 
     assert (first.item_types, second.item_types) == (["mcp_list_tools", "message"], ["message"])
 
 
-async def test_mcp_call_of_an_earlier_turn_is_told_to_the_model_as_call_and_output(stage: Stage, stream: bool) -> None:
-    stage.model.play(function_calls(call("get_weather", {"city": "Oslo"})), text("Snow."), text("I said snow."))
-    first = await stage.ask(input="Weather?", tools=[stage.mcp_tool()], stream=stream)
+async def test_mcp_call_of_an_earlier_turn_is_told_to_the_model_as_call_and_output(
+    state_stage: Stage, stream: bool
+) -> None:
+    state_stage.model.play(function_calls(call("get_weather", {"city": "Oslo"})), text("Snow."), text("I said snow."))
+    first = await state_stage.ask(input="Weather?", tools=[state_stage.mcp_tool()], stream=stream)
 
-    await stage.ask(input="Again?", previous_response_id=first.body["id"], stream=stream)
+    await state_stage.ask(input="Again?", previous_response_id=first.body["id"], stream=stream)
 
-    told = stage.model.asked[2]["input"]
+    told = state_stage.model.asked[2]["input"]
     assert [item["type"] for item in told] == [
         "message",
         "function_call",
@@ -196,7 +200,7 @@ async def test_mcp_call_of_an_earlier_turn_is_told_to_the_model_as_call_and_outp
         "message",
         "message",
     ]
-    assert told[1:3] == stage.model.asked[1]["input"][1:3]
+    assert told[1:3] == state_stage.model.asked[1]["input"][1:3]
 
 
 async def test_several_calls_of_a_round_have_results_in_the_order_of_the_calls(stage: Stage, stream: bool) -> None:
@@ -263,11 +267,11 @@ async def test_model_that_never_stops_calling_ends_incomplete_after_ten_rounds(s
     assert answer.item_types == ["mcp_list_tools", *["mcp_call"] * 10]
 
 
-async def test_incomplete_answer_stays_incomplete_and_may_be_continued(stage: Stage, stream: bool) -> None:
-    stage.model.play(incomplete("max_output_tokens", text("Once upon a")), text("time."))
+async def test_incomplete_answer_stays_incomplete_and_may_be_continued(state_stage: Stage, stream: bool) -> None:
+    state_stage.model.play(incomplete("max_output_tokens", text("Once upon a")), text("time."))
 
-    first = check(await stage.ask(input="Tell", max_output_tokens=16, stream=stream))
-    second = check(await stage.ask(input="Go on", previous_response_id=first.body["id"], stream=stream))
+    first = check(await state_stage.ask(input="Tell", max_output_tokens=16, stream=stream))
+    second = check(await state_stage.ask(input="Go on", previous_response_id=first.body["id"], stream=stream))
 
     assert (first.body["status"], first.body["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
     assert first.body["completed_at"] is None
@@ -286,15 +290,15 @@ async def test_secrets_of_an_mcp_tool_are_neither_echoed_nor_stored(stage: Stage
     assert "canary" not in str(stage.model.asked)
 
 
-async def test_instructions_reasoning_and_thoughts_survive_unusual_text(stage: Stage, stream: bool) -> None:
+async def test_instructions_reasoning_and_thoughts_survive_unusual_text(state_stage: Stage, stream: bool) -> None:
     odd = 'line\u2028para\u2029 nul\x00 "quotes" \U0001f600 data: [DONE]\n\n'
-    stage.model.play(says(thinks(odd), odd), text("ok"))
+    state_stage.model.play(says(thinks(odd), odd), text("ok"))
 
-    first = check(await stage.ask(input=odd, stream=stream))
-    await stage.ask(input="next", previous_response_id=first.body["id"], stream=stream)
+    first = check(await state_stage.ask(input=odd, stream=stream))
+    await state_stage.ask(input="next", previous_response_id=first.body["id"], stream=stream)
 
     assert first.text == odd
-    told = stage.model.asked[1]["input"]
+    told = state_stage.model.asked[1]["input"]
     assert told[0]["content"][0]["text"] == odd
     assert told[2]["content"][0]["text"] == odd
-    assert (await stage.get(f"/v1/responses/{first.body['id']}")).json() == first.body
+    assert (await state_stage.get(f"/v1/responses/{first.body['id']}")).json() == first.body

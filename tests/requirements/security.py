@@ -46,6 +46,24 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
+        "secure-store-url",
+        bug("BerriAI/litellm", 35678),
+        "The password of the store's URL is in no message, no log, no dump of the settings, and reaches the workers.",
+        (
+            *within(
+                "tests/envoy/gateway/test_load.py",
+                "test_message_about_a_store_does_not_repeat_its_password",
+                "test_password_of_the_store_is_shown_nowhere_and_reaches_the_workers",
+            ),
+            *within(
+                "tests/core/storage/test_migrate_each.py",
+                "test_server_that_cannot_be_used_is_named_without_its_password",
+            ),
+            *within("tests/core/storage/test_postgresql.py", "test_login_that_is_refused_answers_store_error"),
+            *within("tests/core/storage/test_url.py", "test_shown_url_has_no_password"),
+        ),
+    ),
+    Requirement(
         "secure-addresses",
         bug("modelcontextprotocol/servers", 4838),
         "A tool server's address is resolved once, checked and pinned; private ones only where the operator allows it.",

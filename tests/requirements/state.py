@@ -6,6 +6,7 @@ from requirements.requirement import Requirement, within
 from requirements.sources import DESIGN, STATE, bug
 
 _TURNS = "tests/e2e/test_turns.py"
+_POSTGRESQL = "tests/e2e/test_postgresql.py"
 _STORAGE = "tests/core/storage"
 _REHYDRATE = "tests/core/turn/test_rehydrate.py"
 
@@ -69,8 +70,45 @@ REQUIREMENTS = (
     Requirement(
         "store-failures",
         DESIGN,
-        "A store that fails says so in time, and neither leaks nor corrupts anything.",
-        (f"{_STORAGE}/test_failures.py",),
+        "A store that fails says so in time, comes back by itself, and neither leaks nor corrupts anything.",
+        (f"{_STORAGE}/test_failures.py", f"{_STORAGE}/test_postgresql.py"),
+    ),
+    Requirement(
+        "store-shared",
+        STATE,
+        "A conversation goes on at any gateway that shares its database, and nobody can tell.",
+        within(_POSTGRESQL, "test_conversation_goes_on_at_any_gateway_of_a_database"),
+    ),
+    Requirement(
+        "store-down",
+        DESIGN,
+        "A store that is down is 503 with retry-after, never 404, and needs no restart of the gateway when it is back.",
+        within(_POSTGRESQL, "test_store_that_is_down_is_never_not_found_and_needs_no_restart_of_the_gateway"),
+    ),
+    Requirement(
+        "store-killed",
+        bug("praxis-proxy/ai", 837),
+        "Whatever happens to the store, a turn of which a client was told is in it, once.",
+        (
+            *within(
+                _POSTGRESQL,
+                "test_server_killed_in_the_middle_of_turns_has_every_turn_that_a_client_was_told_of",
+            ),
+            f"{_STORAGE}/test_sqlite.py",
+        ),
+    ),
+    Requirement(
+        "store-any-text",
+        bug("coder/coder", 28625),
+        "NUL, lone surrogates and ids of any length cost no turn on any store, and come back as they were.",
+        (
+            *within(
+                f"{_STORAGE}/test_contract.py",
+                "TestPostgresqlStore",
+                "TestSqliteStore",
+            ),
+            f"{_STORAGE}/test_store_agrees_with_dict.py",
+        ),
     ),
     Requirement(
         "store-processes",
@@ -88,6 +126,6 @@ REQUIREMENTS = (
         "store-migrations",
         DESIGN,
         "The schema is made and brought up to date at start; a foreign or newer database is left alone.",
-        (f"{_STORAGE}/test_migrate.py", f"{_STORAGE}/test_url.py"),
+        (f"{_STORAGE}/test_migrate.py", f"{_STORAGE}/test_migrate_each.py", f"{_STORAGE}/test_url.py"),
     ),
 )

@@ -5,32 +5,49 @@ Unaware of databases. Every store applies the chain's bounds alike, so that a fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict, Field
 
 from attache_core.errors import ClientError
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLimits:
-    """How much one call may load, and how long it may wait.
+class StoreLimits(BaseModel):
+    """How much one call may load, how many connections there may be, and how long anything may wait."""
 
-    Attributes:
-        max_chain_turns: turns that one `load_chain` may return.
-        max_chain_bytes: bytes of stored JSON (input and response) that one `load_chain` may return.
-        max_items: ids that one call may ask for, of items or of approvals.
-        max_items_bytes: bytes of stored JSON of the turns that hold these items, taken together.
-        max_readers: database connections that read at the same time, per process. One more connection writes.
-        connection_timeout_s: how long a call waits for a free connection of this process.
-        lock_timeout_s: how long a call waits for a lock that another connection or process holds.
-    """
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    max_chain_turns: int = 10_000
-    max_chain_bytes: int = 64 * 1024 * 1024
-    max_items: int = 1_000
-    max_items_bytes: int = 64 * 1024 * 1024
-    max_readers: int = 4
-    connection_timeout_s: float = 5.0
-    lock_timeout_s: float = 5.0
+    max_chain_turns: int = Field(default=10_000, ge=1)
+    """Turns that one response may continue, itself included."""
+
+    max_chain_bytes: int = Field(default=64 * 1024 * 1024, ge=1)
+    """Bytes of stored JSON (input and response) of all these turns together."""
+
+    max_items: int = Field(default=1_000, ge=1, le=10_000)
+    """Stored items that one request may refer to, or approvals that it may answer."""
+
+    max_items_bytes: int = Field(default=64 * 1024 * 1024, ge=1)
+    """Bytes of stored JSON of the turns that hold these items, taken together."""
+
+    max_readers: int = Field(default=4, ge=1, le=100)
+    """SQLite: connections that read at the same time, per worker process. One more connection writes."""
+
+    max_connections: int = Field(default=10, ge=1, le=1000)
+    """PostgreSQL: connections per worker process."""
+
+    connection_timeout_s: float = Field(default=5.0, ge=0)
+    """Seconds that a call waits for one of these connections while all are in use."""
+
+    connect_timeout_s: float = Field(default=5.0, gt=0)
+    """PostgreSQL: seconds for opening a connection."""
+
+    lock_timeout_s: float = Field(default=5.0, ge=0)
+    """Seconds that a call waits for a lock that another connection or process holds."""
+
+    statement_timeout_s: float = Field(default=10.0, gt=0)
+    """PostgreSQL: seconds for one statement. The server ends it then; a server that does not is left a second later."""
+
+    migration_timeout_s: float = Field(default=60.0, ge=0)
+    """Seconds that a start waits for another process that is changing the schema, and that each statement of its own
+    change may take on PostgreSQL."""
 
     def check_chain(self, turns: int, size_bytes: int) -> None:
         """Raises ClientError (400, `chain_too_long`) when a chain is longer or larger than one call may load."""

@@ -14,6 +14,9 @@ from attache_core.storage.store import StoredTurn
 
 _MAX_INT64 = 2**63 - 1
 
+MAX_KEY_BYTES = 1024
+"""What a tenant or an id may have to be a key, as UTF-8: PostgreSQL indexes no row of two that are much larger."""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
@@ -75,8 +78,13 @@ def items_by_id(turn: StoredTurn) -> dict[str, Json]:
 
 
 def is_key(text: str) -> bool:
-    """Whether every database takes this text as a key: not empty, no NUL, no lone surrogate."""
-    return bool(text) and "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    """Whether every database takes this text as a key: not empty, not too long, no NUL, no lone surrogate."""
+    if not text or len(text) > MAX_KEY_BYTES or "\0" in text:
+        return False
+    try:
+        return len(text.encode()) <= MAX_KEY_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 def _objects(output: object) -> Iterable[Json]:
@@ -88,4 +96,4 @@ def _text(value: object) -> str | None:
 
 
 def _int64(value: object) -> int | None:
-    return value if isinstance(value, int) and abs(value) <= _MAX_INT64 else None
+    return value if type(value) is int and abs(value) <= _MAX_INT64 else None

@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from typing import Final, Literal
 
 from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, exists, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from attache_core.storage.approvals import ApprovalAnswer, ApprovalStore, PendingApproval
+from attache_core.storage.database import Database
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.row import is_key
-from attache_core.storage.sql_errors import store_errors
 from attache_core.storage.store import CONTINUABLE
 from attache_core.storage.tables import approvals, responses
 
@@ -25,57 +25,65 @@ DENIED: Final = "denied"
 
 
 class SqlApprovals(ApprovalStore):
-    """Approvals in a database; see `SqlStore` for the two engines."""
+    """Approvals in a database."""
 
-    def __init__(self, readers: AsyncEngine, writers: AsyncEngine, limits: StoreLimits) -> None:
-        self._readers = readers
-        self._writers = writers
+    def __init__(self, database: Database, limits: StoreLimits) -> None:
+        self._database = database
         self._limits = limits
         self._insert = insert(approvals)
         self._select = select_statement()
         self._approve = answer_statement(APPROVED)
         self._deny = answer_statement(DENIED)
-        self._delete = delete_statement()
 
     async def ask(self, tenant: str, response_id: str, asked: Sequence[PendingApproval]) -> None:
         """See `ApprovalStore.ask`."""
         owner = {"tenant": tenant, "response_id": response_id, "answer": None}
         rows = [owner | {"id": one.request_id, "salt": one.salt, "fingerprint": one.fingerprint} for one in asked]
-        with store_errors("ask_approvals"):
-            async with self._writers.begin() as connection:
-                await connection.execute(self._insert, rows)
+        async with self._database.write("ask_approvals") as connection:
+            await connection.execute(self._insert, rows)
 
     async def load(self, tenant: str, request_ids: Collection[str]) -> dict[str, PendingApproval]:
         """See `ApprovalStore.load`."""
         self._limits.check_items(len(request_ids))
         parameters = {"tenant": tenant, "ids": [request_id for request_id in request_ids if is_key(request_id)]}
-        with store_errors("load_approvals"):
-            async with self._readers.connect() as connection:
-                rows = (await connection.execute(self._select, parameters)).all()
+        rows = await self._database.read("load_approvals", self._select, parameters)
         return {row[0]: PendingApproval(*row) for row in rows}
 
     async def answer(self, tenant: str, answers: Sequence[ApprovalAnswer]) -> bool:
         """See `ApprovalStore.answer`."""
         if not all(is_key(one.request_id) for one in answers):
             return False
-        with store_errors("answer_approvals"):
-            async with self._writers.connect() as connection, connection.begin() as transaction:
+        try:
+            async with self._database.write("answer_approvals") as connection:
                 # In the order of their ids: two callers that take locks in different orders would wait for each other.
                 for one in sorted(answers, key=lambda one: one.request_id):
                     statement = self._approve if one.approved else self._deny
                     taken = await connection.execute(statement, _parameters(tenant, one))
-                    if taken.rowcount != 1:
-                        await transaction.rollback()
-                        return False
+                    _require_one(taken.rowcount)
+        except _NotTakenError:
+            return False
         return True
 
     async def forget(self, tenant: str, response_id: str) -> None:
         """See `ApprovalStore.forget`."""
         if not is_key(response_id):
             return
-        with store_errors("forget_approvals"):
-            async with self._writers.begin() as connection:
-                await connection.execute(self._delete, {"of_tenant": tenant, "of_response": response_id})
+        async with self._database.write("forget_approvals") as connection:
+            await forget_approvals(connection, tenant, response_id)
+
+
+class _NotTakenError(Exception):
+    """Rolls the transaction back: of a turn's answers all are taken, or none."""
+
+
+def _require_one(taken: int) -> None:
+    if taken != 1:
+        raise _NotTakenError
+
+
+async def forget_approvals(connection: AsyncConnection, tenant: str, response_id: str) -> None:
+    """Remove the approvals that a response asked for, within a transaction."""
+    await connection.execute(delete_statement(), {"of_tenant": tenant, "of_response": response_id})
 
 
 def select_statement() -> Select[str, bytes, str, bool]:

@@ -1,25 +1,23 @@
 """The store over SQLAlchemy: five statements, built once, that SQLite and PostgreSQL understand alike.
 
-Knows the tables and how to ask for them; unaware of how connections are made (`engine`) and of what a response means.
-Invariants: the tenant is part of every query's condition, never a filter after it; what fails below SQLAlchemy leaves
-here as a StoreError that says nothing of the library, the statement or its values.
+Knows the tables and how to ask for them; unaware of connections (`database`) and of what a response means.
+Invariant: the tenant is part of every query's condition, never a filter after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TypeVarTuple
 
 from sqlalchemy import BigInteger, Insert, Row, Select, and_, bindparam, case, cast, func, literal, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from attache_core.json_codec import Json, decode_exactly
+from attache_core.storage.database import Database
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
 from attache_core.storage.row import is_key, items_by_id, to_row, to_turn
 from attache_core.storage.sql_approvals import SqlApprovals
-from attache_core.storage.sql_errors import store_errors
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.storage.tables import items, responses
 
@@ -27,26 +25,23 @@ _Columns = TypeVarTuple("_Columns")
 
 
 class SqlStore(Store):
-    """Turns in a database. `open_store` makes one; engines are its caller's to dispose.
+    """Turns in a database. `open_store` makes one.
 
     Args:
-        readers: the engine of loads. In autocommit mode a load is one statement and nothing else.
-        writers: the engine of saves. SQLite admits one writer at a time, so its pool holds one connection, and saves
-            queue here, in order, rather than poll for the database's lock. May be the same engine as `readers`.
+        database: where the tables are.
         limits: the bounds of what one call may load.
     """
 
-    def __init__(self, readers: AsyncEngine, writers: AsyncEngine, limits: StoreLimits = DEFAULT_LIMITS) -> None:
-        self._readers = readers
-        self._writers = writers
+    def __init__(self, database: Database, limits: StoreLimits = DEFAULT_LIMITS) -> None:
+        self._database = database
         self._limits = limits
-        self._insert = insert_statement(writers.dialect.name)
-        self._point = point_statement(writers.dialect.name)
+        self._insert = insert_statement(database.dialect)
+        self._point = point_statement(database.dialect)
         self._chain = chain_statement(limits)
         self._items = items_statement(limits)
         self._response = response_statement()
         self._any = select(responses.c.id).limit(1)
-        self._approvals = SqlApprovals(readers, writers, limits)
+        self._approvals = SqlApprovals(database, limits)
 
     @property
     def approvals(self) -> SqlApprovals:
@@ -56,12 +51,13 @@ class SqlStore(Store):
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
         """See `Store.save_turn`. Raises ValueError when the response has no usable id."""
         row = to_row(tenant, turn).values()
-        pointers = [{"tenant": tenant, "id": item_id, "response_id": row["id"]} for item_id in items_by_id(turn)]
-        with store_errors("save_turn"):
-            async with self._writers.begin() as connection:
-                inserted = await connection.execute(self._insert, row)
-                if pointers and inserted.rowcount:
-                    await connection.execute(self._point, pointers)
+        # In one order for all: two turns that hold the same items would else wait for one another.
+        item_ids = sorted(items_by_id(turn))
+        pointers = [{"tenant": tenant, "id": item_id, "response_id": row["id"]} for item_id in item_ids]
+        async with self._database.write("save_turn") as connection:
+            inserted = await connection.execute(self._insert, row)
+            if pointers and inserted.rowcount:
+                await connection.execute(self._point, pointers)
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -75,7 +71,7 @@ class SqlStore(Store):
         """See `Store.load_items`."""
         self._limits.check_items(len(item_ids))
         parameters = {"tenant": tenant, "ids": [item_id for item_id in item_ids if is_key(item_id)]}
-        rows = await self._load("load_items", self._items, parameters)
+        rows = await self._database.read("load_items", self._items, parameters)
         if rows:
             self._limits.check_items(len(rows), rows[0][2])
         turns = {turn: items_by_id(to_turn(*stored)) for _, turn, _, first, *stored in rows if first}
@@ -87,25 +83,15 @@ class SqlStore(Store):
         return decode_exactly(rows[0][0]) if rows else None
 
     async def check(self) -> None:
-        """See `Store.check`: reads the table, so that a missing file and a missing schema both show."""
-        with store_errors("check"):
-            async with self._readers.connect() as connection:
-                await connection.execute(self._any)
+        """See `Store.check`: reads the table, so that a missing database and a missing schema both show."""
+        await self._database.read("check", self._any)
 
     async def _load_by_id(
         self, operation: str, statement: Select[*_Columns], tenant: str, response_id: str
     ) -> Sequence[Row[*_Columns]]:
         if not (is_key(tenant) and is_key(response_id)):
             return []
-        return await self._load(operation, statement, {"tenant": tenant, "id": response_id})
-
-    async def _load(
-        self, operation: str, statement: Select[*_Columns], parameters: Mapping[str, object]
-    ) -> Sequence[Row[*_Columns]]:
-        with store_errors(operation):
-            async with self._readers.connect() as connection:
-                result = await connection.execute(statement, parameters)
-                return result.all()
+        return await self._database.read(operation, statement, {"tenant": tenant, "id": response_id})
 
 
 def insert_statement(dialect: str) -> Insert:

@@ -38,7 +38,8 @@ class Store(Protocol):
         """Write one turn, durably, in one transaction. Writing the same response id again is no error and no change.
 
         Raises:
-            StoreError: the store is out of reach; nothing was written.
+            StoreError: the store is out of reach. Nothing was written, unless the connection broke while it was being
+                committed: then nobody knows, and writing it again is right.
             ValueError: the response has no `id` that can be a key (a bug of the caller).
         """
         ...

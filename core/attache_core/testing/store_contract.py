@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
+import string
 from collections.abc import Awaitable, Sequence
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.storage.approvals import ApprovalAnswer, PendingApproval
 from attache_core.storage.limits import DEFAULT_LIMITS
+from attache_core.storage.row import MAX_KEY_BYTES
 from attache_core.storage.store import Store, StoredTurn
 
 AWKWARD: Json = {
@@ -45,6 +48,11 @@ def turn_of_items(
 
     response: Json = {"id": response_id, "created_at": 1_760_000_000, "status": status, "previous_response_id": None}
     return StoredTurn({**response, "output": items("output", answered)}, items("input", given))
+
+
+def random_text(size: int) -> str:
+    """Text that no database can make shorter, the same in each run."""
+    return "".join(random.Random(size).choices(string.ascii_letters, k=size))  # noqa: S311 - not a secret
 
 
 class StoreContract:
@@ -208,6 +216,24 @@ class StoreContract:
         await store.save_turn("t", turn)
         assert json.dumps(await store.load_items("t", ["msg_1"])) == json.dumps({"msg_1": item})
         assert await store.load_chain("t", "resp_1") == [turn]
+
+    async def test_item_whose_id_is_too_long_for_a_key_is_stored_and_never_found(self, store: Store) -> None:
+        """Databases index no text of any length; a client's odd id must not cost the turn."""
+        longest, too_long = (random_text(size) for size in (MAX_KEY_BYTES, MAX_KEY_BYTES + 1))
+        turn = turn_of_items("resp_1", [longest, too_long, random_text(100_000), "é" * MAX_KEY_BYTES], [])
+        await store.save_turn("t", turn)
+        assert await store.load_items("t", [item["id"] for item in turn.input]) == {longest: turn.input[0]}
+        assert await store.load_chain("t", "resp_1") == [turn]
+
+    async def test_turns_saved_at_once_with_the_same_items_all_succeed(self, store: Store) -> None:
+        """In whatever order each of them names the items, none waits for another that waits for it."""
+        names = [f"msg_{number}" for number in range(50)]
+        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+            for number in range(10):
+                given = names if number % 2 else names[::-1]
+                tasks.create_task(store.save_turn("t", turn_of_items(f"resp_{number}", given, [])))
+        found = await store.load_items("t", names)
+        assert sorted(found) == sorted(names)
 
     async def test_many_items_of_a_turn_are_loaded_in_one_call(self, store: Store) -> None:
         """As many as the limits allow by default; one more is refused, whether it exists or not."""

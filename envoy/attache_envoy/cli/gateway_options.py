@@ -26,7 +26,9 @@ Placement = Annotated[
     typer.Option(metavar="split|fused", help="One ext_proc filter per hosted filter, or one per run of them."),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Number of worker processes.")]
-Storage = Annotated[str | None, typer.Option(metavar="URL", help="Where turns are stored: sqlite:///FILE.")]
+Storage = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where turns are stored: sqlite:///FILE or postgresql://….")
+]
 
 
 def resolve_gateway(  # noqa: PLR0913 - each parameter is an option of the command line

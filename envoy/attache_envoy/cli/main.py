@@ -15,6 +15,7 @@ import typer
 from attache_core.errors import ConfigError
 from attache_envoy.cli.demo import demo
 from attache_envoy.cli.filters import filters
+from attache_envoy.cli.migrate import migrate
 from attache_envoy.cli.render import render
 from attache_envoy.cli.up import up
 from attache_envoy.cli.validate import validate
@@ -29,7 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (up, render, validate, filters, demo):
+for command in (up, render, validate, migrate, filters, demo):
     app.command()(command)
 
 

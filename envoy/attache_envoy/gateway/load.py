@@ -97,9 +97,11 @@ def with_options(  # noqa: PLR0913 - one keyword for each option of the command 
     Raises:
         ConfigError: a value cannot be used; the message names the option.
     """
-    given = {"listen": listen, "placement": placement, "workers": workers, "storage": storage}
+    given = {"listen": listen, "placement": placement, "workers": workers}
     value = gateway.model_dump(exclude_unset=True)
     value |= {key: option for key, option in given.items() if option is not None}
+    if storage is not None:
+        value["storage"] = {**value.get("storage", {}), "url": storage}
     if upstream is not None:
         value["upstreams"][gateway.default_upstream]["url"] = upstream
     return _validated(value, None)

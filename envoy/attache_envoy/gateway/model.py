@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from attache_core.storage.settings import NO_URL, StorageSettings, StoreUrl
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
@@ -42,6 +43,8 @@ _TOOL_SETTINGS: Mapping[str, type[BaseModel]] = {
     "shell": ShellSettings,
 }
 DEFAULT_UPSTREAM = "default"
+
+DEFAULT_STORAGE: Mapping[str, Any] = {"url": "sqlite:///attache.db"}
 
 DEFAULT_CHAINS: Mapping[str, Any] = {
     "responses": [
@@ -199,8 +202,9 @@ class Gateway(Section):
     listen: str = "127.0.0.1:8080"
     """`address:port` for clients. The address is an IP address or `localhost`; port 0 is any free one."""
 
-    storage: str = "sqlite:///attache.db"
-    """Where turns are stored: `sqlite:///relative/path.db`, `sqlite:////absolute/path.db`, `postgresql://…`."""
+    storage: StorageSettings = Field(default_factory=lambda: StorageSettings.model_validate(DEFAULT_STORAGE))
+    """Where turns are stored: `sqlite:///relative/path.db`, `sqlite:////absolute/path.db` or `postgresql://…`. A text
+    is the section's `url`."""
 
     placement: Placement = "fused"
     """`fused`: neighbouring hosted filters share one ext_proc stream. `split`: each has its own (needs Envoy 1.39)."""
@@ -264,12 +268,15 @@ class Gateway(Section):
         _parse_listen(value)
         return value
 
-    @field_validator("storage")
+    @field_validator("storage", mode="wrap")
     @classmethod
-    def _check_storage(cls, value: str) -> str:
-        if not re.match(r"(sqlite|postgresql)(\+\w+)?://", value):
-            raise ValueError("a store is sqlite:///path or postgresql://….")
-        return value
+    def _read_storage(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401 - any input
+        if not isinstance(value, (str, dict, StorageSettings)):
+            raise ValueError(NO_URL)  # noqa: TRY004 - pydantic takes no other kind
+        try:
+            return handler({"url": StoreUrl.read(value)} if isinstance(value, str) else value)
+        except ValidationError as error:
+            raise in_our_words(error, StorageSettings.model_fields) from None
 
     @field_validator("upstreams")
     @classmethod

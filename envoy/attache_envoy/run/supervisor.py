@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from attache_core.tools.outbound.secret import REVEALING
+from attache_core.secret import REVEALING
+from attache_core.storage.settings import StorageSettings
 from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import Gateway
 from attache_envoy.run.admin import AdminClient, open_admin
@@ -71,7 +72,7 @@ async def running_gateway(
     settings = settings or RunSettings()
     ensure_free(gateway.address)
     envoy = await asyncio.to_thread(checked_envoy, gateway)
-    await asyncio.to_thread(_migrate, gateway.storage)
+    await asyncio.to_thread(_prepare, gateway.storage)
     try:
         with private_run_dir() as run_dir:
             async with _running(gateway, envoy, run_dir, settings) as running:
@@ -82,11 +83,11 @@ async def running_gateway(
         raise sole_cause(group) from None
 
 
-def _migrate(storage: str) -> None:
-    # Imported only where a gateway is run: the database toolkit takes half a second, and no other command needs it.
-    from attache_core.storage.migrate import migrate  # noqa: PLC0415
+def _prepare(storage: StorageSettings) -> None:
+    # Imported only where a gateway is run: the database toolkit takes half a second, and few other commands need it.
+    from attache_core.storage.migrate import prepare  # noqa: PLC0415
 
-    migrate(storage)
+    prepare(storage)
 
 
 async def _wait_until_ready(running: RunningGateway, within_s: float) -> None:

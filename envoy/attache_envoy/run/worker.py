@@ -70,7 +70,8 @@ async def run_worker(arguments: WorkerArguments) -> None:
 @asynccontextmanager
 async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
     tools = tool_types(gateway)
-    async with open_store(gateway.storage) as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools):
+    opened = open_store(gateway.storage.url.reveal(), gateway.storage)
+    async with opened as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools):
         yield Services(store, mcp, tools)
 
 

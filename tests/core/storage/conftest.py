@@ -1,4 +1,4 @@
-"""A migrated database on disk, and a view of the statements that reach it."""
+"""Migrated databases, on disk and on a server, and a view of the statements that reach them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from attache_core.storage.migrate import migrate
+from postgresql_server import PostgresqlServer
 
 
 @pytest.fixture
@@ -24,6 +25,26 @@ def file(tmp_path: Path) -> Path:
 def url(file: Path) -> str:
     """The URL of `file`."""
     return f"sqlite:///{file}"
+
+
+@pytest.fixture(scope="session")
+def migrated_server_url(postgresql: PostgresqlServer) -> str:
+    """A database of the server, its schema up to date."""
+    url = postgresql.new_database()
+    migrate(url)
+    return url
+
+
+@pytest.fixture
+def server_url(postgresql: PostgresqlServer, migrated_server_url: str) -> str:
+    """The URL of a database of the server, its schema up to date, without rows."""
+    return postgresql.empty(migrated_server_url)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_url(request: pytest.FixtureRequest) -> str:
+    """`url` and `server_url`, one after the other."""
+    return str(request.getfixturevalue({"sqlite": "url", "postgresql": "server_url"}[request.param]))
 
 
 @pytest.fixture

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from attache_core.storage import Store
 from attache_core.storage.engine import open_store
-from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import ApprovalContract, StoreContract
 
 
-class TestSqlStore(StoreContract, ApprovalContract):
-    """On SQLite, on disk."""
+class TestSqliteStore(StoreContract, ApprovalContract):
+    """On disk."""
 
     @pytest.fixture
-    async def store(self, tmp_path: Path) -> AsyncIterator[Store]:
-        url = f"sqlite:///{tmp_path}/attache.db"
-        migrate(url)
+    async def store(self, url: str) -> AsyncIterator[Store]:
         async with open_store(url) as store:
+            yield store
+
+
+class TestPostgresqlStore(StoreContract, ApprovalContract):
+    """On a server."""
+
+    @pytest.fixture
+    async def store(self, server_url: str) -> AsyncIterator[Store]:
+        async with open_store(server_url) as store:
             yield store
 
 

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -38,6 +38,16 @@ CALLS: dict[str, Call] = {
     "answer": lambda store: store.approvals.answer("t", [ApprovalAnswer(CANARY, CANARY)]),
     "forget": lambda store: store.approvals.forget("t", CANARY),
 }
+
+
+@pytest.fixture(autouse=True)
+async def _connections_end_before_their_loop() -> AsyncIterator[None]:
+    """The thread of a connection that could not be opened tells the loop of its end, and nobody waits for it."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        if "_connection_worker_thread" in thread.name:
+            thread.join(5)
 
 
 def _remove(file: Path) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import NullPool, create_engine
 
 from attache_core.errors import ConfigError
 from attache_core.json_codec import encode
+from attache_core.storage.limits import StoreLimits
 from attache_core.storage.migrate import migrate
 from attache_core.storage.tables import metadata
 
@@ -87,7 +88,7 @@ def test_migrate_with_newer_schema_answers_config_error(file: Path, url: str) ->
         migrate(url)
     assert refused.value.message == (
         f"storage: {file} was written by a newer version (its schema is 9999); "
-        "install that version, or name another file"
+        "install that version, or name another place"
     )
     assert _sql(file, "SELECT version_num FROM alembic_version") == [("9999",)]
 
@@ -130,6 +131,6 @@ def test_migrate_while_another_process_writes_answers_config_error(file: Path, u
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ConfigError, match="database is locked"):
-            migrate(url, lock_timeout_s=0)
+            migrate(url, StoreLimits(migration_timeout_s=0))
         other.execute("ROLLBACK")
     migrate(url)

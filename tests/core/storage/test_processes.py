@@ -1,4 +1,4 @@
-"""Several processes, several stores, one file."""
+"""Several processes, several stores, one database."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from attache_core.storage.engine import open_store
 from attache_core.testing.store_contract import stored_turn
+from postgresql_server import PostgresqlServer
 
 SAVES = 10
+NAMES = ("a", "b", "c")
 PROGRAM = """
 import asyncio, sys
 from attache_core.storage.engine import open_store
@@ -28,21 +32,26 @@ asyncio.run(save(url, name, int(count)))
 """
 
 
-async def test_two_processes_migrate_and_write_one_file_at_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/attache.db"
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        runs = [tasks.create_task(_run(url, name)) for name in ("a", "b")]
-    assert [run.result() for run in runs] == [(0, ""), (0, "")]
-    async with open_store(url) as store:
-        for name in ("a", "b"):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: PostgresqlServer) -> str:
+    """A database without tables."""
+    return f"sqlite:///{tmp_path}/attache.db" if request.param == "sqlite" else postgresql.new_database()
+
+
+async def test_processes_that_start_together_migrate_once_and_write_at_once(new_url: str) -> None:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        runs = [tasks.create_task(_run(new_url, name)) for name in NAMES]
+    assert [run.result() for run in runs] == [(0, "")] * len(NAMES)
+    async with open_store(new_url) as store:
+        for name in NAMES:
             chain = await store.load_chain("t", f"{name}_{SAVES - 1}")
             assert [turn.response["id"] for turn in chain] == [f"{name}_{number}" for number in range(SAVES)]
         for number in range(SAVES):
             assert await store.load_chain("t", f"shared_{number}") == [stored_turn(f"shared_{number}")]
 
 
-async def test_turn_saved_by_one_store_is_loaded_by_another_at_once(url: str) -> None:
-    async with open_store(url) as one, open_store(url) as other:
+async def test_turn_saved_by_one_store_is_loaded_by_another_at_once(each_url: str) -> None:
+    async with open_store(each_url) as one, open_store(each_url) as other:
         for number in range(10):
             turn = stored_turn(f"resp_{number}")
             assert await other.load_response("t", f"resp_{number}") is None
@@ -50,8 +59,8 @@ async def test_turn_saved_by_one_store_is_loaded_by_another_at_once(url: str) ->
             assert await other.load_chain("t", f"resp_{number}") == [turn]
 
 
-async def test_two_stores_writing_one_file_at_once_lose_nothing(url: str) -> None:
-    async with open_store(url) as one, open_store(url) as other:
+async def test_two_stores_writing_one_database_at_once_lose_nothing(each_url: str) -> None:
+    async with open_store(each_url) as one, open_store(each_url) as other:
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             for number in range(20):
                 tasks.create_task(one.save_turn("t", stored_turn(f"a_{number}")))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attache_core.storage.row import TurnRow, is_key, to_row, to_turn
+from attache_core.storage.row import MAX_KEY_BYTES, TurnRow, is_key, to_row, to_turn
 from attache_core.storage.store import StoredTurn
 
 Json = dict[str, Any]
@@ -44,7 +44,7 @@ def test_to_row_of_a_turn_answers_its_columns() -> None:
     )
 
 
-@pytest.mark.parametrize("odd", [None, "", "\0", "\udfff", 2**63, -(2**64), 1.5, [], {}], ids=repr)
+@pytest.mark.parametrize("odd", [None, "", "\0", "\udfff", 2**63, -(2**64), 1.5, True, [], {}], ids=repr)
 def test_to_row_with_odd_facts_leaves_their_columns_empty(odd: object) -> None:
     response = {"id": "resp_1", "previous_response_id": odd, "created_at": odd, "status": odd}
     row = to_row("t", StoredTurn(response=response, input=[]))
@@ -69,3 +69,7 @@ def test_is_key_admits_what_utf8_and_databases_admit(text: str) -> None:
     except UnicodeEncodeError:
         encoded = b""
     assert is_key(text) is (encoded != b"" and b"\0" not in encoded)
+
+
+def test_key_has_as_many_bytes_as_the_smallest_database_indexes() -> None:
+    assert [is_key("é" * (MAX_KEY_BYTES // 2)), is_key("é" * (MAX_KEY_BYTES // 2) + "x")] == [True, False]

@@ -8,20 +8,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine
-from sqlalchemy.dialects import postgresql
 
 from attache_core.errors import ClientError, StoreError
 from attache_core.storage import Store, StoredTurn, StoreLimits
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.row import to_row
-from attache_core.storage.sql_store import (
-    chain_statement,
-    insert_statement,
-    items_statement,
-    point_statement,
-    response_statement,
-)
+from attache_core.storage.sql_store import chain_statement, items_statement
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import stored_turn, turn_of_items
 
@@ -33,8 +26,8 @@ async def _save_chain(store: Store, depth: int) -> list[StoredTurn]:
     return turns
 
 
-async def test_load_chain_of_any_depth_sends_one_statement(url: str, statements: list[str]) -> None:
-    async with open_store(url) as store:
+async def test_load_chain_of_any_depth_sends_one_statement(each_url: str, statements: list[str]) -> None:
+    async with open_store(each_url) as store:
         turns = await _save_chain(store, 50)
         for depth in (1, 50):
             statements.clear()
@@ -42,8 +35,10 @@ async def test_load_chain_of_any_depth_sends_one_statement(url: str, statements:
             assert len(statements) == 1
 
 
-async def test_every_call_sends_one_statement_and_a_save_of_items_two(url: str, statements: list[str]) -> None:
-    async with open_store(url) as store:
+async def test_every_call_sends_one_statement_and_a_save_of_items_two(each_url: str, statements: list[str]) -> None:
+    async with open_store(each_url) as store:
+        await store.check()
+        statements.clear()
         await store.save_turn("t", StoredTurn({"id": "resp_0"}, []))
         await store.save_turn("t", turn_of_items("resp_1", ["msg_1", "msg_2"], ["msg_3"]))
         await store.load_response("t", "resp_1")
@@ -105,15 +100,6 @@ def test_items_are_found_by_key_alone(file: Path) -> None:
     assert steps == ["SEARCH items USING PRIMARY KEY (tenant=? AND id=?)", by_key, f"{by_key} LEFT-JOIN"]
 
 
-def test_statements_compile_for_postgresql_too() -> None:
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
-    assert "ON CONFLICT (tenant, id) DO NOTHING" in str(insert_statement("postgresql").compile(dialect=dialect))
-    assert "ON CONFLICT (tenant, id) DO UPDATE" in str(point_statement("postgresql").compile(dialect=dialect))
-    assert "OVER (PARTITION BY" in str(items_statement(DEFAULT_LIMITS).compile(dialect=dialect))
-    assert "WITH RECURSIVE chain" in str(chain_statement(DEFAULT_LIMITS).compile(dialect=dialect))
-    assert "FROM responses" in str(response_statement().compile(dialect=dialect))
-
-
 _SIZE = to_row("t", stored_turn("resp_000")).size_bytes
 _LARGER = to_row("t", stored_turn("resp_001", "resp_000")).size_bytes
 
@@ -127,8 +113,10 @@ _LARGER = to_row("t", stored_turn("resp_001", "resp_000")).size_bytes
     ids=["turns", "bytes"],
 )
 @pytest.mark.parametrize("kind", ["sql", "memory"])
-async def test_chain_over_a_limit_answers_client_error(url: str, kind: str, limits: StoreLimits, excess: str) -> None:
-    async with open_store(url, limits) as sql_store:
+async def test_chain_over_a_limit_answers_client_error(
+    each_url: str, kind: str, limits: StoreLimits, excess: str
+) -> None:
+    async with open_store(each_url, limits) as sql_store:
         store: Store = sql_store if kind == "sql" else MemoryStore(limits)
         turns = await _save_chain(store, 6)
         assert await store.load_chain("t", "resp_002") == turns[:3]
@@ -142,10 +130,10 @@ async def test_chain_over_a_limit_answers_client_error(url: str, kind: str, limi
 
 
 @pytest.mark.parametrize("kind", ["sql", "memory"])
-async def test_items_over_a_limit_answer_client_error(url: str, kind: str) -> None:
+async def test_items_over_a_limit_answer_client_error(each_url: str, kind: str) -> None:
     turns = [turn_of_items(f"resp_{n}", [f"msg_{n}", f"msg_{n}a"], []) for n in range(3)]
     limits = StoreLimits(max_items=3, max_items_bytes=2 * to_row("t", turns[0]).size_bytes)
-    async with open_store(url, limits) as sql_store:
+    async with open_store(each_url, limits) as sql_store:
         store: Store = sql_store if kind == "sql" else MemoryStore(limits)
         for turn in turns:
             await store.save_turn("t", turn)
@@ -165,7 +153,7 @@ async def test_items_over_a_limit_answer_client_error(url: str, kind: str) -> No
 
 async def test_connections_wait_for_the_disk_before_a_save_is_told(url: str) -> None:
     async with open_store(url, StoreLimits(lock_timeout_s=1.5)) as store:
-        for engine in (store._readers, store._writers):
+        for engine in (store._database.readers, store._database.writers):
             async with engine.connect() as connection:
                 pragmas = {
                     name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()

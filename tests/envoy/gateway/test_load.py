@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attache_core.errors import ConfigError
+from attache_core.secret import REVEALING
 from attache_envoy.gateway import Gateway, default_gateway, load_gateway, parse_gateway, with_options
 from attache_envoy.gateway.model import Address
 from gateway_fakes import FILTERS
@@ -33,9 +34,8 @@ def refusal(text: str) -> list[str]:
 def test_upstream_alone_is_a_complete_file() -> None:
     gateway = parsed(f"upstream: {URL}")
     assert gateway == default_gateway(URL, filters=FILTERS)
-    assert gateway.model_dump(mode="json", exclude={"mcp"}, exclude_none=True) == {
+    assert gateway.model_dump(mode="json", exclude={"mcp", "storage"}, exclude_none=True) == {
         "listen": "127.0.0.1:8080",
-        "storage": "sqlite:///attache.db",
         "placement": "fused",
         "workers": 2,
         "upstreams": {
@@ -179,6 +179,48 @@ def test_upstream_named_default_is_the_default_one() -> None:
     assert parsed(f"upstreams: {{a: {{url: {URL}}}, default: {{url: {URL}}}}}").default_upstream == "default"
 
 
+def test_storage_is_a_url_or_a_section_with_one() -> None:
+    assert parsed(f"upstream: {URL}\nstorage: sqlite:///x.db") == parsed(
+        f"upstream: {URL}\nstorage: {{url: 'sqlite:///x.db'}}"
+    )
+    gateway = parsed(f"upstream: {URL}\nstorage: {{url: 'sqlite:///x.db', migrate: verify, max_connections: 3}}")
+    assert (gateway.storage.url.reveal(), gateway.storage.migrate) == ("sqlite:///x.db", "verify")
+    changed = with_options(gateway, storage="postgresql://h/d").storage
+    assert (changed.url.reveal(), changed.migrate, changed.max_connections) == ("postgresql://h/d", "verify", 3)
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "postgresql://attache:canary-7f3a@db.example/attache?sslmode=require",
+        "{url: 'postgresql://attache:canary-7f3a@/attache?sslpassword=canary-7f3a', max_connections: 3}",
+    ],
+)
+def test_password_of_the_store_is_shown_nowhere_and_reaches_the_workers(storage: str) -> None:
+    gateway = parsed(f"upstream: {URL}\nstorage: {storage}")
+    shown = [repr(gateway), str(gateway.model_dump()), gateway.model_dump_json()]
+    assert [text for text in shown if "canary" in text] == []
+    assert "postgresql://attache:[redacted]@" in gateway.model_dump_json()
+    assert Gateway.model_validate_json(gateway.model_dump_json(context={REVEALING: True})) == gateway
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "postgresql://attache:canary-7f3a@db.example",
+        "postgresql://attache:canary-7f3a/@db.example/attache",
+        "mysql://attache:canary-7f3a@db.example/attache",
+        "['postgresql://attache:canary-7f3a@db.example/attache']",
+        "{url: ['postgresql://attache:canary-7f3a@db.example/attache']}",
+        "{url: 'postgresql://attache:canary-7f3a@db.example/attache', passwort: canary-7f3a}",
+    ],
+)
+def test_message_about_a_store_does_not_repeat_its_password(storage: str) -> None:
+    (line,) = refusal(f"upstream: {URL}\nstorage: {storage}")
+    assert line.startswith("gateway.yaml:2: storage")
+    assert "canary" not in line
+
+
 def test_options_replace_what_the_file_says() -> None:
     gateway = parsed(
         "upstreams: {vllm: {url: http://h, connect_timeout_s: 3}, other: {url: http://o}}\nworkers: 7\n"
@@ -213,7 +255,14 @@ def test_options_replace_what_the_file_says() -> None:
         ),
         ("placement", "fuse", "command line: --placement: input should be 'fused' or 'split', not 'fuse'."),
         ("workers", 0, "command line: --workers: input should be greater than or equal to 1, not 0."),
-        ("storage", "a.db", "command line: --storage: a store is sqlite:///path or postgresql://…."),
+        (
+            "storage",
+            "a.db",
+            (
+                "command line: --storage: this is not a URL; use sqlite:///FILE, or sqlite:////FILE with an absolute "
+                "path, or postgresql://USER:PASSWORD@HOST/DATABASE."
+            ),
+        ),
     ],
 )
 def test_option_that_cannot_be_used_is_refused_by_its_name(option: str, value: object, message: str) -> None:

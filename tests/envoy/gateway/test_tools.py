@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from attache_core.errors import ConfigError
-from attache_core.tools.outbound.secret import REVEALING, ApiKey
+from attache_core.secret import REVEALING
+from attache_core.tools.outbound.secret import ApiKey
 from attache_envoy.gateway import Gateway, parse_gateway, with_options
 from attache_envoy.run.tool_types import tool_types
 

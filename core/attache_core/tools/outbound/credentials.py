@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attache_core.tools.outbound.secret import HIDDEN, Secret, redacted
+from attache_core.secret import HIDDEN, Secret
+from attache_core.tools.outbound.secret import redacted
 
 _MIN_VALUE_LENGTH = 8
 

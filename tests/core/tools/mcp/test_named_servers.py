@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.secret import REVEALING
 from attache_core.testing.mcp_server import Fault, running_mcp_server
 from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
-from attache_core.tools.outbound.secret import REVEALING
 from core.tools.registries import listings, registry_of
 
 CANARY = "canary-51d0"

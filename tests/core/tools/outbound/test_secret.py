@@ -10,8 +10,9 @@ import orjson
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from attache_core.secret import REVEALING, Secret
 from attache_core.tools.outbound.credentials import Credentials
-from attache_core.tools.outbound.secret import REVEALING, ApiKey, Secret, redacted
+from attache_core.tools.outbound.secret import ApiKey, redacted
 
 CANARY = "canary-7f3a"
 SECRETS = [Secret(CANARY), ApiKey(CANARY), Credentials({"x-key": CANARY}, CANARY)]
