@@ -1,4 +1,4 @@
-"""The store over SQLAlchemy: five statements, built once, that SQLite and PostgreSQL understand alike.
+"""The store over SQLAlchemy: a few statements, built once, that SQLite and PostgreSQL understand alike.
 
 Knows the tables and how to ask for them; unaware of how connections are made (`engine`) and of what a response means.
 Invariants: the tenant is part of every query's condition, never a filter after it; what fails below SQLAlchemy leaves
@@ -14,9 +14,24 @@ from types import ModuleType
 from typing import TypeVarTuple
 
 import structlog
-from sqlalchemy import BigInteger, Insert, Row, Select, and_, bindparam, case, cast, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    Delete,
+    Insert,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    func,
+    literal,
+    select,
+)
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.sql.dml import ReturningDelete
 
 from attache_core.errors import StoreError
 from attache_core.json_codec import Json, decode_exactly
@@ -49,6 +64,9 @@ class SqlStore(Store):
         self._chain = chain_statement(limits)
         self._items = items_statement(limits)
         self._response = response_statement()
+        self._turn = turn_statement()
+        self._delete = delete_statement()
+        self._forget = forget_statement()
         self._any = select(responses.c.id).limit(1)
 
     async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
@@ -83,6 +101,26 @@ class SqlStore(Store):
         """See `Store.load_response`."""
         rows = await self._load_by_id("load_response", self._response, tenant, response_id)
         return decode_exactly(rows[0][0]) if rows else None
+
+    async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
+        """See `Store.load_turn`."""
+        rows = await self._load_by_id("load_turn", self._turn, tenant, response_id)
+        return to_turn(*rows[0]) if rows else None
+
+    async def delete_turn(self, tenant: str, response_id: str) -> bool:
+        """See `Store.delete_turn`."""
+        if not (is_key(tenant) and is_key(response_id)):
+            return False
+        with _store_errors("delete_turn"):
+            async with self._writers.begin() as connection:
+                parameters = {"tenant": tenant, "response_id": response_id}
+                deleted = (await connection.execute(self._delete, parameters)).one_or_none()
+                if deleted is None:
+                    return False
+                pointers = [{**parameters, "item_id": item_id} for item_id in items_by_id(to_turn(*deleted))]
+                if pointers:
+                    await connection.execute(self._forget, pointers)
+        return True
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing file and a missing schema both show."""
@@ -130,6 +168,26 @@ def response_statement() -> Select[bytes]:
     """The response of `:tenant` and `:id`."""
     return select(responses.c.response).where(
         responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("id")
+    )
+
+
+def turn_statement() -> Select[bytes, bytes]:
+    """Input and response of `:tenant` and `:id`."""
+    return response_statement().with_only_columns(responses.c.input, responses.c.response)
+
+
+def delete_statement() -> ReturningDelete[bytes, bytes]:
+    """Remove the turn of `:tenant` and `:response_id`; what it held, as (input, response)."""
+    turn = and_(responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("response_id"))
+    return delete(responses).where(turn).returning(responses.c.input, responses.c.response)
+
+
+def forget_statement() -> Delete:
+    """Let `:item_id` lead nowhere, if it leads to `:response_id`."""
+    return delete(items).where(
+        items.c.tenant == bindparam("tenant"),
+        items.c.id == bindparam("item_id"),
+        items.c.response_id == bindparam("response_id"),
     )
 
 

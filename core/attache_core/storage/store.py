@@ -60,6 +60,21 @@ class Store(Protocol):
         """The response object as it was sent, or None."""
         ...
 
+    async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
+        """The turn of that id alone, or None."""
+        ...
+
+    async def delete_turn(self, tenant: str, response_id: str) -> bool:
+        """Remove the turn, and all that leads to it, in one transaction; False when the id is unknown.
+
+        Turns that continue from it stay, and a chain that ends in one of them begins after the gap. An id of an item
+        that led to this turn leads nowhere any more.
+
+        Raises:
+            StoreError: the store is out of reach; nothing was removed.
+        """
+        ...
+
     async def check(self) -> None:
         """Raises StoreError unless a query can be answered now."""
         ...

@@ -63,6 +63,19 @@ class MemoryStore(Store):
         row = self._rows.get((tenant, response_id))
         return to_turn(row.input, row.response).response if row else None
 
+    async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
+        """See `Store.load_turn`."""
+        await self.check()
+        row = self._rows.get((tenant, response_id))
+        return to_turn(row.input, row.response) if row else None
+
+    async def delete_turn(self, tenant: str, response_id: str) -> bool:
+        """See `Store.delete_turn`."""
+        await self.check()
+        row = self._rows.pop((tenant, response_id), None)
+        self._turn_of_item = {key: turn for key, turn in self._turn_of_item.items() if turn is not row}
+        return row is not None
+
     async def check(self) -> None:
         """Raises StoreError unless `available`."""
         if not self.available:

@@ -43,6 +43,11 @@ def installed_extensions(classes: Iterable[ToolTypeClass]) -> Extensions:
     return extensions((each.shapes for each in known), (each.tellers for each in known))
 
 
+def known_extensions(lent: Iterable[ToolType]) -> Extensions:
+    """What the tool types of the gateway file and those that are installed add to what a request may say."""
+    return installed_extensions((*map(type, lent), *load_tool_types().values()))
+
+
 def _load(entry: EntryPoint) -> ToolTypeClass:
     try:
         loaded = entry.load()

@@ -27,7 +27,8 @@ async def rehydrate(turn: TurnRequest, store: Store) -> TurnRequest:
 
     Raises:
         ClientError: an item, the conversation or the previous response is unknown (also when it is another tenant's);
-            the previous response failed; or the calls and outputs of the conversation do not belong together.
+            the previous response failed, or what it continues from was deleted; or the calls and outputs of the
+            conversation do not belong together.
         StoreError: the store is out of reach.
     """
     _refuse_conversation(turn)
@@ -64,6 +65,13 @@ def _check_continuable(previous_id: str, chain: Sequence[StoredTurn]) -> None:
     if not chain:
         raise ClientError(
             f"Previous response with id '{previous_id}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    if chain[0].response.get("previous_response_id") is not None:
+        raise ClientError(
+            f"Previous response with id '{previous_id}' continues from a response that was deleted, and cannot be "
+            "continued: send the whole conversation as 'input' instead.",
             param="previous_response_id",
             code="previous_response_not_found",
         )

@@ -9,7 +9,7 @@ import structlog
 from pydantic import Field
 
 from attache_core.events.event import Event
-from attache_core.tools.installed import installed_extensions, load_tool_types
+from attache_core.tools.installed import known_extensions
 from attache_core.turn.below import Below
 from attache_core.types.extensions import Extensions
 from attache_core.types.request import MAX_INPUT_ITEMS, validate_create
@@ -39,7 +39,7 @@ class Validate(TurnFilter[ValidateConfig]):
 
     def __init__(self, config: ValidateConfig, services: Services) -> None:
         super().__init__(config, services)
-        self._extensions = installed_extensions((*map(type, services.tools), *load_tool_types().values()))
+        self._extensions = known_extensions(services.tools)
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         validate_create(
