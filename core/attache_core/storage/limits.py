@@ -19,6 +19,8 @@ class StoreLimits:
         max_chain_bytes: bytes of stored JSON (input and response) that one `load_chain` may return.
         max_items: ids that one `load_items` may ask for.
         max_items_bytes: bytes of stored JSON of the turns that hold these items, taken together.
+        max_conversation_items: items of a conversation that one turn may read.
+        max_conversation_bytes: bytes of stored JSON of these items, taken together.
         max_readers: database connections that read at the same time, per process. One more connection writes.
         connection_timeout_s: how long a call waits for a free connection of this process.
         lock_timeout_s: how long a call waits for a lock that another connection or process holds.
@@ -28,6 +30,8 @@ class StoreLimits:
     max_chain_bytes: int = 64 * 1024 * 1024
     max_items: int = 1_000
     max_items_bytes: int = 64 * 1024 * 1024
+    max_conversation_items: int = 10_000
+    max_conversation_bytes: int = 64 * 1024 * 1024
     max_readers: int = 4
     connection_timeout_s: float = 5.0
     lock_timeout_s: float = 5.0
@@ -46,6 +50,13 @@ class StoreLimits:
         if size_bytes > self.max_items_bytes:
             raise _too_many_items(f"items of turns with more than {self.max_items_bytes} bytes")
 
+    def check_conversation(self, count: int, size_bytes: int) -> None:
+        """Raises ClientError (400, `conversation_too_long`) when a turn may not read so many items, or so large."""
+        if count > self.max_conversation_items:
+            raise _conversation_too_long(f"more than {self.max_conversation_items} items")
+        if size_bytes > self.max_conversation_bytes:
+            raise _conversation_too_long(f"more than {self.max_conversation_bytes} bytes")
+
 
 DEFAULT_LIMITS = StoreLimits()
 
@@ -55,6 +66,14 @@ def _chain_too_long(excess: str) -> ClientError:
         f"The conversation that this response continues has {excess}; start a new one.",
         code="chain_too_long",
         param="previous_response_id",
+    )
+
+
+def _conversation_too_long(excess: str) -> ClientError:
+    return ClientError(
+        f"The conversation has {excess}; remove items from it, or create a new one.",
+        code="conversation_too_long",
+        param="conversation",
     )
 
 

@@ -1,19 +1,16 @@
 """The store over SQLAlchemy: a few statements, built once, that SQLite and PostgreSQL understand alike.
 
-Knows the tables and how to ask for them; unaware of how connections are made (`engine`) and of what a response means.
-Invariants: the tenant is part of every query's condition, never a filter after it; what fails below SQLAlchemy leaves
-here as a StoreError that says nothing of the library, the statement or its values.
+Knows the tables and how to ask for them; unaware of connections (`database`) and of what a response means.
+Invariant: the tenant is part of every query's condition, never a filter after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TypeVarTuple
 
-import structlog
 from sqlalchemy import (
     BigInteger,
     Delete,
@@ -29,20 +26,19 @@ from sqlalchemy import (
     literal,
     select,
 )
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.sql.dml import ReturningDelete
 
-from attache_core.errors import StoreError
 from attache_core.json_codec import Json, decode_exactly
+from attache_core.storage.conversations import Lease
+from attache_core.storage.database import Database
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import is_key, items_by_id, to_row, to_turn
+from attache_core.storage.row import is_key, items_by_id, to_row, to_turn, turn_items
+from attache_core.storage.sql_conversations import SqlConversations, append_turn, forget_turn
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.storage.tables import items, responses
 
 _Columns = TypeVarTuple("_Columns")
-
-_log = structlog.get_logger(__name__)
 
 
 class SqlStore(Store):
@@ -58,6 +54,8 @@ class SqlStore(Store):
     def __init__(self, readers: AsyncEngine, writers: AsyncEngine, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self._readers = readers
         self._writers = writers
+        self._database = Database(readers, writers)
+        self._conversations = SqlConversations(self._database, limits)
         self._limits = limits
         self._insert = insert_statement(writers.dialect.name)
         self._point = point_statement(writers.dialect.name)
@@ -69,15 +67,23 @@ class SqlStore(Store):
         self._forget = forget_statement()
         self._any = select(responses.c.id).limit(1)
 
-    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+    @property
+    def conversations(self) -> SqlConversations:
+        """See `Store.conversations`."""
+        return self._conversations
+
+    async def save_turn(self, tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
         """See `Store.save_turn`. Raises ValueError when the response has no usable id."""
-        row = to_row(tenant, turn).values()
-        pointers = [{"tenant": tenant, "id": item_id, "response_id": row["id"]} for item_id in items_by_id(turn)]
-        with _store_errors("save_turn"):
-            async with self._writers.begin() as connection:
-                inserted = await connection.execute(self._insert, row)
-                if pointers and inserted.rowcount:
-                    await connection.execute(self._point, pointers)
+        row = to_row(tenant, turn)
+        pointers = [{"tenant": tenant, "id": item_id, "response_id": row.id} for item_id in items_by_id(turn)]
+        async with self._database.write("save_turn") as connection:
+            inserted = await connection.execute(self._insert, row.values())
+            if not inserted.rowcount:
+                return
+            if pointers:
+                await connection.execute(self._point, pointers)
+            if lease is not None:
+                await append_turn(connection, tenant, lease, turn_items(turn), row.id)
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -91,7 +97,7 @@ class SqlStore(Store):
         """See `Store.load_items`."""
         self._limits.check_items(len(item_ids))
         parameters = {"tenant": tenant, "ids": [item_id for item_id in item_ids if is_key(item_id)]}
-        rows = await self._load("load_items", self._items, parameters)
+        rows = await self._database.read("load_items", self._items, parameters)
         if rows:
             self._limits.check_items(len(rows), rows[0][2])
         turns = {turn: items_by_id(to_turn(*stored)) for _, turn, _, first, *stored in rows if first}
@@ -111,37 +117,27 @@ class SqlStore(Store):
         """See `Store.delete_turn`."""
         if not (is_key(tenant) and is_key(response_id)):
             return False
-        with _store_errors("delete_turn"):
-            async with self._writers.begin() as connection:
-                parameters = {"tenant": tenant, "response_id": response_id}
-                deleted = (await connection.execute(self._delete, parameters)).one_or_none()
-                if deleted is None:
-                    return False
-                pointers = [{**parameters, "item_id": item_id} for item_id in items_by_id(to_turn(*deleted))]
-                if pointers:
-                    await connection.execute(self._forget, pointers)
+        async with self._database.write("delete_turn") as connection:
+            parameters = {"tenant": tenant, "response_id": response_id}
+            deleted = (await connection.execute(self._delete, parameters)).one_or_none()
+            if deleted is None:
+                return False
+            pointers = [{**parameters, "item_id": item_id} for item_id in items_by_id(to_turn(*deleted))]
+            if pointers:
+                await connection.execute(self._forget, pointers)
+            await forget_turn(connection, tenant, response_id)
         return True
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing file and a missing schema both show."""
-        with _store_errors("check"):
-            async with self._readers.connect() as connection:
-                await connection.execute(self._any)
+        await self._database.read("check", self._any)
 
     async def _load_by_id(
         self, operation: str, statement: Select[*_Columns], tenant: str, response_id: str
     ) -> Sequence[Row[*_Columns]]:
         if not (is_key(tenant) and is_key(response_id)):
             return []
-        return await self._load(operation, statement, {"tenant": tenant, "id": response_id})
-
-    async def _load(
-        self, operation: str, statement: Select[*_Columns], parameters: Mapping[str, object]
-    ) -> Sequence[Row[*_Columns]]:
-        with _store_errors(operation):
-            async with self._readers.connect() as connection:
-                result = await connection.execute(statement, parameters)
-                return result.all()
+        return await self._database.read(operation, statement, {"tenant": tenant, "id": response_id})
 
 
 def insert_statement(dialect: str) -> Insert:
@@ -234,18 +230,3 @@ def items_statement(limits: StoreLimits) -> Select[str, str, int, bool, bytes, b
     return select(
         sized.c.item_id, sized.c.turn_id, sized.c.total, first, responses.c.input, responses.c.response
     ).outerjoin(responses, and_(first, responses.c.tenant == bindparam("tenant"), responses.c.id == sized.c.turn_id))
-
-
-@contextmanager
-def _store_errors(operation: str) -> Iterator[None]:
-    try:
-        yield
-    except (SQLAlchemyError, OSError) as error:
-        _log.warning("store_unavailable", operation=operation, cause=_cause(error))
-        raise StoreError("The store is out of reach; the same request may succeed later.") from error
-
-
-def _cause(error: Exception) -> str:
-    """The driver's own words where there are any: SQLAlchemy's repeat the statement."""
-    original = error.orig if isinstance(error, DBAPIError) else error
-    return f"{type(original).__name__}: {original}"

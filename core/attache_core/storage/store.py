@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from attache_core.json_codec import Json
+from attache_core.storage.conversations import Conversations, Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,19 @@ class StoredTurn:
 class Store(Protocol):
     """Turns by response id, each belonging to a tenant. Another tenant's id is as unknown as no id at all."""
 
-    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+    @property
+    def conversations(self) -> Conversations:
+        """The conversations that turns may belong to."""
+        ...
+
+    async def save_turn(self, tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
         """Write one turn, durably, in one transaction. Writing the same response id again is no error and no change.
+
+        With a lease, its items are added to the conversation as well, which ends the lease; each of them has an id.
 
         Raises:
             StoreError: the store is out of reach; nothing was written.
+            ClientError: its items cannot be added, see `Conversations.append`; nothing was written.
             ValueError: the response has no `id` that can be a key (a bug of the caller).
         """
         ...

@@ -9,9 +9,11 @@ from collections.abc import Collection
 
 from attache_core.errors import StoreError
 from attache_core.json_codec import Json
+from attache_core.storage.conversations import Lease
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn
+from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn, turn_items
 from attache_core.storage.store import Store, StoredTurn
+from attache_core.testing.memory_conversations import MemoryConversations
 
 
 class MemoryStore(Store):
@@ -24,16 +26,26 @@ class MemoryStore(Store):
     def __init__(self, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self.available = True
         self._limits = limits
+        self._conversations = MemoryConversations(limits, self.check)
         self._rows: dict[tuple[str, str], TurnRow] = {}
         self._turn_of_item: dict[tuple[str, str], TurnRow] = {}
 
-    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+    @property
+    def conversations(self) -> MemoryConversations:
+        """See `Store.conversations`."""
+        return self._conversations
+
+    async def save_turn(self, tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
         """See `Store.save_turn`."""
         row = to_row(tenant, turn)
         await self.check()
-        if (tenant, row.id) not in self._rows:
-            self._rows[tenant, row.id] = row
-            self._turn_of_item.update({(tenant, item_id): row for item_id in items_by_id(turn)})
+        if (tenant, row.id) in self._rows:
+            return
+        if lease is not None:
+            await self._conversations.append(tenant, lease, turn_items(turn))
+            self._conversations.remember(tenant, lease, row.id)
+        self._rows[tenant, row.id] = row
+        self._turn_of_item.update({(tenant, item_id): row for item_id in items_by_id(turn)})
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""

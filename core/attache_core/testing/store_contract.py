@@ -17,6 +17,7 @@ from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.store import Store, StoredTurn
+from attache_core.testing.conversation_contract import ConversationContract
 
 AWKWARD: Json = {
     "z first": "NUL \0 inside, a lone surrogate \ud83d, a pair \U0001f600, a line separator \u2028",
@@ -46,7 +47,7 @@ def turn_of_items(
     return StoredTurn({**response, "output": items("output", answered)}, items("input", given))
 
 
-class StoreContract:
+class StoreContract(ConversationContract):
     """The suite; a subclass provides the fixture `store`."""
 
     async def test_load_with_unknown_id_answers_nothing(self, store: Store) -> None:

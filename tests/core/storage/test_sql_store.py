@@ -11,7 +11,15 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 
 from attache_core.errors import ClientError, StoreError
-from attache_core.storage import Store, StoredTurn, StoreLimits
+from attache_core.storage import Conversation, Store, StoredTurn, StoreLimits
+from attache_core.storage.conversation_statements import (
+    end_lease_statement,
+    found_items_statement,
+    history_of_statement,
+    history_statement,
+    lease_statement,
+    purge_statement,
+)
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.row import to_row
@@ -172,3 +180,73 @@ async def test_connections_wait_for_the_disk_before_a_save_is_told(url: str) -> 
                     for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
                 }
             assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 1500, "foreign_keys": 1}
+
+
+async def test_history_of_a_conversation_of_any_length_is_one_statement(url: str, statements: list[str]) -> None:
+    async with open_store(url) as store:
+        items = [{"id": f"msg_{number}"} for number in range(500)]
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
+        statements.clear()
+        assert await store.conversations.load_history("t", "conv_1") == items
+        assert len(statements) == 1
+
+
+def test_items_of_a_conversation_are_found_by_key_alone(file: Path) -> None:
+    dialect = create_engine("sqlite://", paramstyle="named").dialect
+    compiled = history_statement(DEFAULT_LIMITS).compile(dialect=dialect)
+    asked = {"the_tenant": "t", "the_id": "conv_1", "revision": None}
+    with closing(sqlite3.connect(file)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {compiled}", {**compiled.params, **asked})
+        steps = [detail for *_, detail in plan if detail.startswith(("SEARCH", "SCAN"))]
+    assert not [step for step in steps if step.startswith("SCAN conversation")], steps
+
+
+def test_statements_of_conversations_compile_for_postgresql_too() -> None:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
+    assert "clock_timestamp()" in str(lease_statement().compile(dialect=dialect))
+    assert "RETURNING conversations.revision" in str(end_lease_statement().compile(dialect=dialect))
+    assert "NOT (EXISTS (SELECT" in str(purge_statement().compile(dialect=dialect))
+    for statement in (history_statement, history_of_statement, found_items_statement):
+        assert "OVER ()" in str(statement(DEFAULT_LIMITS).compile(dialect=dialect))
+
+
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+@pytest.mark.parametrize(
+    ("limits", "excess"),
+    [
+        (StoreLimits(max_conversation_items=2), "more than 2 items"),
+        (StoreLimits(max_conversation_bytes=32), "more than 32 bytes"),
+    ],
+    ids=["items", "bytes"],
+)
+async def test_conversation_over_a_limit_answers_client_error(
+    url: str, kind: str, limits: StoreLimits, excess: str
+) -> None:
+    async with open_store(url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), [{"id": "msg_1"}, {"id": "msg_2"}])
+        assert len(await store.conversations.load_history("t", "conv_1") or ()) == 2
+        await store.conversations.add_items("t", "conv_1", [{"id": "msg_3"}])
+        with pytest.raises(ClientError) as refused:
+            await store.conversations.load_history("t", "conv_1")
+        assert (refused.value.code, refused.value.http_status) == ("conversation_too_long", 400)
+        assert refused.value.message == f"The conversation has {excess}; remove items from it, or create a new one."
+
+
+async def test_removed_items_are_deleted_once_no_response_has_read_them(file: Path, url: str) -> None:
+    def rows() -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(file)) as connection:
+            return connection.execute("SELECT id FROM conversation_items ORDER BY position").fetchall()
+
+    async with open_store(url) as store:
+        items = [{"id": "msg_read"}, {"id": "msg_kept"}]
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
+        lease = await store.conversations.lease("t", "conv_1", "one", 60)
+        await store.save_turn("t", turn_of_items("resp_1", ["msg_1"], ["msg_2"]), lease)
+        for item_id in ("msg_read", "msg_1"):
+            await store.conversations.remove_item("t", "conv_1", item_id)
+        assert rows() == [("msg_read",), ("msg_kept",), ("msg_2",)]
+        await store.conversations.delete("t", "conv_1")
+        assert rows() == [("msg_read",), ("msg_kept",)]
+        await store.delete_turn("t", "resp_1")
+        assert rows() == []
