@@ -12,7 +12,6 @@ from attache_core.events.event import TERMINAL_TYPES
 from attache_core.json_codec import Json
 from conformance.schemas import EVENT_MODELS, OBJECT_MODELS, Schema, compiled
 
-
 ANSWERS = tuple(kind for kind in OBJECT_MODELS if kind != "error")
 """The kinds of a JSON answer that is no error."""
 

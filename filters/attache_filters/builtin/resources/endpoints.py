@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attache_filters.builtin.resources import responses
+from attache_filters.builtin.resources import conversation_items, conversations, responses
 from attache_filters.builtin.resources.endpoint import Endpoint, endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -10,4 +10,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     endpoint("DELETE", "/v1/responses/{}", responses.delete),
     endpoint("POST", "/v1/responses/{}/cancel", responses.cancel),
     endpoint("GET", "/v1/responses/{}/input_items", responses.list_input_items),
+    endpoint("POST", "/v1/conversations", conversations.create),
+    endpoint("GET", "/v1/conversations/{}", conversations.get),
+    endpoint("POST", "/v1/conversations/{}", conversations.update),
+    endpoint("DELETE", "/v1/conversations/{}", conversations.delete),
+    endpoint("POST", "/v1/conversations/{}/items", conversation_items.add),
+    endpoint("GET", "/v1/conversations/{}/items", conversation_items.list_page),
+    endpoint("GET", "/v1/conversations/{}/items/{}", conversation_items.get),
+    endpoint("DELETE", "/v1/conversations/{}/items/{}", conversation_items.remove),
 )

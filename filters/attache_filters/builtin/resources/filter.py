@@ -27,8 +27,8 @@ class ResourcesConfig(FilterConfig):
 
 
 class Resources(HttpFilter[ResourcesConfig]):
-    """Answers the endpoints of stored responses from the store, and `GET /ready` from the store and the inference
-    server."""
+    """Answers the endpoints of responses and conversations from the store, and `GET /ready` from the store and the
+    inference server."""
 
     config_type = ResourcesConfig
 
