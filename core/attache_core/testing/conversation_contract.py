@@ -81,9 +81,10 @@ class ConversationContract:
             assert not await conversations.add_items(tenant, name, items("msg_2"))
             assert not await conversations.remove_item(tenant, name, "msg_1")
             assert not await conversations.delete(tenant, name)
-            assert not await conversations.renew(tenant, Lease(name, lease.owner, 0), 1)
-            await conversations.release(tenant, Lease(name, lease.owner, 0))
             assert await _refused(conversations.lease(tenant, name, "two", 1)) == (None, 404, "conversation")
+        for tenant, name in (("other", "conv_1"), ("t", "conv_2")):
+            assert not await store.conversations.renew(tenant, Lease(name, lease.owner, 0), 1)
+            await store.conversations.release(tenant, Lease(name, lease.owner, 0))
         assert await store.conversations.load_items("other", ["msg_1"]) == {}
         assert await store.conversations.lease("t", "conv_1", "two", 1) is None
         assert await ids(store) == ["msg_1"]

@@ -96,7 +96,7 @@ async def hold_conversation(turn: TurnRequest, store: Store, terms: HoldTerms) -
     if named is None:
         yield ConversationHold(tenant, store, None)
         return
-    hold = ConversationHold(tenant, store, await _wait_for(tenant, named, store, terms))
+    hold = ConversationHold(tenant, store, await _wait_for(named, turn, store, terms))
     try:
         async with task_scope() as tasks:
             tasks.start(hold.keep(terms.lease_s))
@@ -105,10 +105,10 @@ async def hold_conversation(turn: TurnRequest, store: Store, terms: HoldTerms) -
         await hold.release()
 
 
-async def _wait_for(tenant: str, named: str, store: Store, terms: HoldTerms) -> Lease:
+async def _wait_for(named: str, turn: TurnRequest, store: Store, terms: HoldTerms) -> Lease:
+    tenant, owner = turn.facts.tenant, turn.facts.response_id or new_id("resp")
     clock = asyncio.get_running_loop()
     deadline, pause_s = clock.time() + terms.wait_s, FIRST_PAUSE_S
-    owner = new_id("item")
     while True:
         lease = await store.conversations.lease(tenant, named, owner, terms.lease_s)
         if lease is not None:
