@@ -29,6 +29,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from attache_core.storage.conversation_tables import conversation_items, conversation_turns, conversations
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.store_clock import StoreNowMs
+from attache_core.types.paging import Page
 
 _tenant = bindparam("the_tenant", type_=String)
 _id = bindparam("the_id", type_=String)
@@ -95,6 +96,29 @@ def purge_statement() -> Delete:
         turns.revision <= items.removed,
     )
     return delete(conversation_items).where(its_items, items.removed.is_not(None), ~read)
+
+
+def page_statement(limits: StoreLimits, page: Page, position: int | None) -> Select[bytes]:
+    """The items after `position` in the order of the page, and one more; None in place of those past `max_page_bytes`.
+
+    The first is there whatever its size, so that reading page after page comes to an end.
+    """
+    items, is_ascending = conversation_items.c, page.order == "asc"
+    wanted = select(items.position, func.length(items.item).label("size")).where(present_items)
+    if position is not None:
+        wanted = wanted.where(items.position > position if is_ascending else items.position < position)
+    order = items.position.asc() if is_ascending else items.position.desc()
+    page_rows = wanted.order_by(order).limit(page.limit + 1).cte("page")
+    order = page_rows.c.position.asc() if is_ascending else page_rows.c.position.desc()
+    before = (func.sum(page_rows.c.size).over(order_by=order) - page_rows.c.size).label("before")
+    sized = select(page_rows, before).cte("sized")
+    fits = or_(sized.c.before == 0, sized.c.before + sized.c.size <= limits.max_page_bytes)
+    order = sized.c.position.asc() if is_ascending else sized.c.position.desc()
+    return (
+        select(items.item)
+        .select_from(sized.outerjoin(conversation_items, and_(fits, its_items, items.position == sized.c.position)))
+        .order_by(order)
+    )
 
 
 def history_statement(limits: StoreLimits) -> Select[int, int, bytes]:

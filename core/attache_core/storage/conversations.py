@@ -76,7 +76,11 @@ class Conversations(Protocol):
         ...
 
     async def list_items(self, tenant: str, conversation_id: str, page: Page) -> ItemPage | None:
-        """A page of its items. Raises ClientError (404): `page.after` is none of them."""
+        """A page of its items, which is shorter than asked for where it would be larger than the store's limits allow.
+
+        Raises:
+            ClientError: 404, `page.after` is none of them.
+        """
         ...
 
     async def load_item(self, tenant: str, conversation_id: str, item_id: str) -> Json | None:

@@ -21,6 +21,7 @@ class StoreLimits:
         max_items_bytes: bytes of stored JSON of the turns that hold these items, taken together.
         max_conversation_items: items of a conversation that one turn may read.
         max_conversation_bytes: bytes of stored JSON of these items, taken together.
+        max_page_bytes: bytes of stored JSON of the items of one page of a conversation's list, the first one excepted.
         max_readers: database connections that read at the same time, per process. One more connection writes.
         connection_timeout_s: how long a call waits for a free connection of this process.
         lock_timeout_s: how long a call waits for a lock that another connection or process holds.
@@ -32,6 +33,7 @@ class StoreLimits:
     max_items_bytes: int = 64 * 1024 * 1024
     max_conversation_items: int = 10_000
     max_conversation_bytes: int = 64 * 1024 * 1024
+    max_page_bytes: int = 16 * 1024 * 1024
     max_readers: int = 4
     connection_timeout_s: float = 5.0
     lock_timeout_s: float = 5.0

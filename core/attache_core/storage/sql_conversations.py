@@ -8,7 +8,6 @@ written at the end of a turn is written only while its lease is held.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -110,15 +109,11 @@ class SqlConversations(Conversations):
         if await self.load(tenant, conversation_id) is None:
             return None
         this = _this(tenant, conversation_id)
-        statement = select(_columns.item).where(sql.present_items)
-        if page.after is not None:
-            position = await self._position(this, page.after, page)
-            statement = statement.where(
-                _columns.position > position if page.order == "asc" else _columns.position < position
-            )
-        ordered = statement.order_by(_order(page)).limit(page.limit + 1)
-        rows = await self._database.read("list_conversation_items", ordered, this)
-        return ItemPage([decode_exactly(row[0]) for row in rows[: page.limit]], len(rows) > page.limit)
+        position = None if page.after is None else await self._position(this, page.after, page)
+        statement = sql.page_statement(self._limits, page, position)
+        rows = await self._database.read("list_conversation_items", statement, this)
+        read = [decode_exactly(item) for (item,) in rows[: page.limit] if item]
+        return ItemPage(read, len(rows) > len(read))
 
     async def load_item(self, tenant: str, conversation_id: str, item_id: str) -> Json | None:
         """See `Conversations.load_item`."""
@@ -285,10 +280,6 @@ def _key(item: Json) -> str:
 
 _IDS_PER_QUERY = 1_000
 """What any database takes as parameters of one statement."""
-
-
-def _order(page: Page) -> Any:  # noqa: ANN401 - a column, or what SQLAlchemy makes of one
-    return _columns.position.asc() if page.order == "asc" else _columns.position.desc()
 
 
 def _this(tenant: str, of_id: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from attache_core.json_codec import Json, decode_exactly, encode
 from attache_core.storage.conversations import (
@@ -116,7 +117,12 @@ class MemoryConversations(Conversations):
     async def list_items(self, tenant: str, conversation_id: str, page: Page) -> ItemPage | None:
         """See `Conversations.list_items`."""
         kept = await self._find(tenant, conversation_id)
-        return None if kept is None else page_of([decode_exactly(entry.item) for entry in kept.present()], page)
+        if kept is None:
+            return None
+        whole = page_of([decode_exactly(entry.item) for entry in kept.present()], page)
+        sizes = accumulate(len(encode(item)) for item in whole.items)
+        count = max(1, sum(size <= self._limits.max_page_bytes for size in sizes))
+        return ItemPage(whole.items[:count], whole.has_more or len(whole.items) > count)
 
     async def load_item(self, tenant: str, conversation_id: str, item_id: str) -> Json | None:
         """See `Conversations.load_item`."""

@@ -11,6 +11,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 
 from attache_core.errors import ClientError, StoreError
+from attache_core.json_codec import Json, encode
 from attache_core.storage import Conversation, Store, StoredTurn, StoreLimits
 from attache_core.storage.conversation_statements import (
     end_lease_statement,
@@ -32,6 +33,7 @@ from attache_core.storage.sql_store import (
 )
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import stored_turn, turn_of_items
+from attache_core.types.paging import Page
 
 
 async def _save_chain(store: Store, depth: int) -> list[StoredTurn]:
@@ -231,6 +233,22 @@ async def test_conversation_over_a_limit_answers_client_error(
             await store.conversations.load_history("t", "conv_1")
         assert (refused.value.code, refused.value.http_status) == ("conversation_too_long", 400)
         assert refused.value.message == f"The conversation has {excess}; remove items from it, or create a new one."
+
+
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+async def test_page_over_a_limit_is_shorter_and_says_that_there_is_more(url: str, kind: str) -> None:
+    items: list[Json] = [{"id": f"msg_{number}", "n": "x" * (100 if number == 3 else 10)} for number in range(5)]
+    limits = StoreLimits(max_page_bytes=2 * len(encode(items[0])))
+    async with open_store(url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
+        read, after, has_more = [], None, True
+        while has_more:
+            page = await store.conversations.list_items("t", "conv_1", Page(4, after, "asc"))
+            assert page is not None
+            read.append(page.items)
+            after, has_more = page.items[-1]["id"], page.has_more
+    assert read == [items[:2], items[2:3], items[3:4], items[4:]]
 
 
 async def test_removed_items_are_deleted_once_no_response_has_read_them(file: Path, url: str) -> None:
