@@ -1,7 +1,7 @@
 """The statements of conversations, for SQLite and PostgreSQL alike.
 
-Pure; unaware of connections. Invariant: the tenant is part of every condition. Parameters are named as columns are,
-or as the docstrings say.
+Pure; unaware of connections. Invariant: the tenant is part of every condition. `:the_tenant` and `:the_id` say which
+conversation is meant; further parameters are named in the docstrings.
 """
 
 from __future__ import annotations
