@@ -70,6 +70,7 @@ OMITTED: Final[dict[str, Fields]] = {
         "namespace": "only tools in one have one",
     },
     "ResponseFunctionWebSearch": {"action": "a search that has only begun has none yet"},
+    "ResponseInputText": {"prompt_cache_breakpoint": _UNLESS_SET},
     "ResponseOutputMessage": {"phase": _EXPERIMENT},
     "ResponseReasoningItem": {
         "content": "omitted when the model keeps its reasoning to itself",
@@ -173,6 +174,7 @@ REPLACED: Final[dict[str, Json]] = {
         "instructions": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "object"}}]}
     },
     "ResponseError": {"code": {"type": "string"}},
+    "ResponseItemList": {"first_id": {"type": ["string", "null"]}, "last_id": {"type": ["string", "null"]}},
 }
-"""Fields that the API fills more freely than the package says: `instructions` shows what the request said, and errors
-have codes beyond the package's list, such as `context_length_exceeded`."""
+"""Fields that the API fills more freely than the package says: `instructions` shows what the request said, errors have
+codes beyond the package's list, such as `context_length_exceeded`, and an empty list has no first item."""

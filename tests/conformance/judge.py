@@ -12,6 +12,9 @@ from attache_core.events.event import TERMINAL_TYPES
 from attache_core.json_codec import Json
 from conformance.schemas import EVENT_MODELS, OBJECT_MODELS, Schema, compiled
 
+ANSWERS = tuple(kind for kind in OBJECT_MODELS if kind != "error")
+"""The kinds of a JSON answer that is no error."""
+
 
 class NotConformantError(AssertionError):
     """An answer that is not the API's: what it is, and each field that is missing, unknown or of the wrong type."""
@@ -46,15 +49,17 @@ class Judge:
             self._count_items(event["response"])
 
     def answer(self, status: int, body: Json) -> None:
-        """A JSON answer: a response, a list of items or an error, by its status and `object`. Raises likewise."""
+        """A JSON answer, by its status and `object`. Raises likewise."""
         if status >= 400:
             if set(body) != {"error"}:
                 raise NotConformantError(f"answer {status}", [f"its fields are {sorted(body)}, not only 'error'"])
             self._apply("object error", self._objects["error"], body["error"])
             return
         kind = str(body.get("object"))
-        if kind not in ("response", "list"):
-            raise NotConformantError(f"answer {status}", [f"'object' is {kind!r}, not 'response' or 'list'"])
+        if kind == "response" and "deleted" in body:
+            kind = "response.deleted"
+        if kind not in ANSWERS:
+            raise NotConformantError(f"answer {status}", [f"'object' is {kind!r}, not one of {', '.join(ANSWERS)}"])
         self._apply(f"object {kind}", self._objects[kind], body)
         if kind == "response":
             self._count_items(body)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import jsonschema
 from openai.types.responses import Response, ResponseStreamEvent
@@ -23,6 +23,15 @@ from pydantic.json_schema import models_json_schema
 from attache_core.json_codec import Json
 from conformance.exceptions import ADDED, NEVER_NULL, NEWER, OMITTED, OPTIONAL, REPLACED, UNRECORDED
 
+
+class ResponseDeleted(BaseModel):
+    """What the API answers when a response was deleted; the package has no type of it."""
+
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
+
+
 EVENT_MODELS: Final[dict[str, type[BaseModel]]] = {
     name: model
     for model in get_args(get_args(ResponseStreamEvent)[0])
@@ -32,6 +41,7 @@ EVENT_MODELS: Final[dict[str, type[BaseModel]]] = {
 
 OBJECT_MODELS: Final[dict[str, type[BaseModel]]] = {
     "response": Response,
+    "response.deleted": ResponseDeleted,
     "list": ResponseItemList,
     "error": ErrorObject,
 }

@@ -10,12 +10,13 @@ import pytest
 from attache_core.json_codec import Json
 from conformance.exceptions import ADDED, NEVER_NULL, NEWER, OMITTED, OPTIONAL, REPLACED, UNRECORDED
 from conformance.judge import Judge
-from conformance.schemas import EVENT_MODELS, definitions
-from core.events.recordings import Recorded, all_recorded
+from conformance.schemas import EVENT_MODELS, OBJECT_MODELS, definitions
+from core.events.recordings import Recorded, all_recorded, all_recorded_lists
 
 JUDGE = Judge(of_recordings=True)
 DEFINITIONS = definitions(of_recordings=True)
 RECORDINGS = [answer for stream in (False, True) for answer in all_recorded(stream=stream, openai=True)]
+RECORDINGS += all_recorded_lists()
 Field = tuple[str, str]
 
 
@@ -76,7 +77,8 @@ def recorded_objects() -> Iterator[tuple[str, Json]]:
         if answer.body is not None and answer.status >= 400:
             yield from objects_in({"$ref": "#/$defs/ErrorObject"}, answer.body["error"])
         elif answer.body is not None:
-            yield from objects_in({"$ref": "#/$defs/Response"}, answer.body)
+            model = OBJECT_MODELS[answer.body["object"]]
+            yield from objects_in({"$ref": f"#/$defs/{model.__name__}"}, answer.body)
 
 
 def objects_in(schema: Json, value: Any) -> Iterator[tuple[str, Json]]:

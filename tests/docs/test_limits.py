@@ -17,6 +17,7 @@ from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_envoy.gateway.model import Limits, Timeouts
 from attache_envoy.gateway.upstream import Upstream
 from attache_filters.builtin.chat_completions import ChatCompletionsConfig
+from attache_filters.builtin.persist import PersistConfig
 from attache_filters.builtin.resources import ResourcesConfig
 from attache_filters.builtin.tool_dispatch import ToolDispatchConfig
 from attache_filters.builtin.upstream_round import UpstreamRoundConfig
@@ -56,6 +57,7 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("The filters `upstream_round` and `chat_completions`", numbers(UpstreamRoundConfig)),
         ("The filters `upstream_round` and `chat_completions`", numbers(ChatCompletionsConfig)),
         ("The filter `validate`", numbers(ValidateConfig)),
+        ("The filter `persist`", numbers(PersistConfig)),
         ("The filter `tool_dispatch`", numbers(ToolDispatchConfig)),
         ("The filter `resources`", numbers(ResourcesConfig)),
         ("`mcp`", numbers(McpSettings)),

@@ -131,12 +131,11 @@ REQUIREMENTS = (
     Requirement(
         "error-unserved-state",
         CONVERSATIONS,
-        "Endpoints and conversations that are not served are 404 in the API's shape, and the upstream sees nothing.",
+        "Endpoints that are not served and conversations that are not there are 404, and the upstream sees nothing.",
         (
             "tests/e2e/test_state_paths.py",
             *within("tests/e2e/test_items_on_their_way.py", "test_conversation_is_404_and_nothing_is_asked"),
         ),
-        "OpenAI serves conversations; here a turn continues from a response only.",
     ),
     Requirement(
         "limit-request-bytes",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement, within
-from requirements.sources import DESIGN, GET, OBJECT, SSE, STREAMING, bug
+from requirements.sources import CANCEL, DELETE, DESIGN, GET, INPUT_ITEMS, OBJECT, SSE, STREAMING, bug
 
 _WIRE = "tests/e2e/test_known_failures_wire.py"
 _ITEMS = "tests/e2e/test_items_on_their_way.py"
 _STREAMS = "tests/e2e/test_streams_whole.py"
 _TURNS = "tests/e2e/test_turns.py"
 _LOOP = "tests/core/turn/test_loop_streams.py"
+_STORED = "tests/e2e/test_stored_responses.py"
 _EVENTS = "tests/core/events"
 
 REQUIREMENTS = (
@@ -84,6 +85,43 @@ REQUIREMENTS = (
             *within(_ITEMS, "test_response_is_not_read_back_otherwise_than_the_api_says"),
         ),
         "OpenAI replays a stream with `stream` and `starting_after`; here no log of events is kept yet.",
+    ),
+    Requirement(
+        "response-deleted",
+        DELETE,
+        "A deleted response is gone for every endpoint, and nothing that needs it is continued as if it had not been.",
+        (
+            *within(
+                _STORED,
+                "test_deleted_response_is_gone_and_cannot_be_continued_nor_can_what_continues_it",
+                "test_sdk_deletes_a_response_and_pages_through_its_input",
+            ),
+        ),
+    ),
+    Requirement(
+        "response-input-items",
+        INPUT_ITEMS,
+        "The items that a client sent in a turn are listed with ids, in either order, page by page.",
+        (
+            *within(
+                _STORED,
+                "test_input_items_are_those_of_the_turn_latest_first",
+                "test_page_that_cannot_be_had_is_refused_by_name",
+            ),
+            "tests/core/types/test_paging.py",
+        ),
+    ),
+    Requirement(
+        "response-cancel-refused",
+        CANCEL,
+        "Cancelling is refused clearly while there are no background responses, and an id of another kind by its name.",
+        (
+            *within(
+                _STORED,
+                "test_cancel_of_a_response_that_has_ended_is_refused_with_what_would_be_right",
+                "test_id_that_can_be_no_response_is_refused",
+            ),
+        ),
     ),
     Requirement(
         "stream-order",

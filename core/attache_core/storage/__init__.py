@@ -4,7 +4,8 @@
 them imports a database toolkit.
 """
 
+from attache_core.storage.conversations import Conversation, Conversations, Lease
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.store import Store, StoredTurn
 
-__all__ = ["Store", "StoredTurn", "StoreLimits"]
+__all__ = ["Conversation", "Conversations", "Lease", "Store", "StoredTurn", "StoreLimits"]

@@ -76,11 +76,3 @@ class ApprovalStore(Protocol):
             StoreError: the store is out of reach; whether the answers were taken is not known.
         """
         ...
-
-    async def forget(self, tenant: str, response_id: str) -> None:
-        """Remove what a response asked for. None is no error.
-
-        Raises:
-            StoreError: the store is out of reach.
-        """
-        ...

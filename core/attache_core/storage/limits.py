@@ -27,6 +27,15 @@ class StoreLimits(BaseModel):
     max_items_bytes: int = Field(default=64 * 1024 * 1024, ge=1)
     """Bytes of stored JSON of the turns that hold these items, taken together."""
 
+    max_conversation_items: int = Field(default=10_000, ge=1)
+    """Items of a conversation that one turn may read."""
+
+    max_conversation_bytes: int = Field(default=64 * 1024 * 1024, ge=1)
+    """Bytes of stored JSON of these items, taken together."""
+
+    max_page_bytes: int = Field(default=16 * 1024 * 1024, ge=1)
+    """Bytes of stored JSON of the items of one page of a conversation's list, the first one excepted."""
+
     max_readers: int = Field(default=4, ge=1, le=100)
     """SQLite: connections that read at the same time, per worker process. One more connection writes."""
 
@@ -63,6 +72,13 @@ class StoreLimits(BaseModel):
         if size_bytes > self.max_items_bytes:
             raise _too_many_items(f"items of turns with more than {self.max_items_bytes} bytes")
 
+    def check_conversation(self, count: int, size_bytes: int) -> None:
+        """Raises ClientError (400, `conversation_too_long`) when a turn may not read so many items, or so large."""
+        if count > self.max_conversation_items:
+            raise _conversation_too_long(f"more than {self.max_conversation_items} items")
+        if size_bytes > self.max_conversation_bytes:
+            raise _conversation_too_long(f"more than {self.max_conversation_bytes} bytes")
+
 
 DEFAULT_LIMITS = StoreLimits()
 
@@ -72,6 +88,14 @@ def _chain_too_long(excess: str) -> ClientError:
         f"The conversation that this response continues has {excess}; start a new one.",
         code="chain_too_long",
         param="previous_response_id",
+    )
+
+
+def _conversation_too_long(excess: str) -> ClientError:
+    return ClientError(
+        f"The conversation has {excess}; remove items from it, or create a new one.",
+        code="conversation_too_long",
+        param="conversation",
     )
 
 

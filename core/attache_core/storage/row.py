@@ -71,10 +71,14 @@ def items_by_id(turn: StoredTurn) -> dict[str, Json]:
 
     None when the turn failed: nobody may build on what it holds. An id that no database takes as a key is no name.
     """
-    response = turn.response
-    if response.get("status") == "failed":
+    if turn.response.get("status") == "failed":
         return {}
-    return {item["id"]: item for item in (*turn.input, *_objects(response.get("output"))) if _text(item.get("id"))}
+    return {item["id"]: item for item in turn_items(turn) if _text(item.get("id"))}
+
+
+def turn_items(turn: StoredTurn) -> list[Json]:
+    """What a turn adds to the conversation: what was sent, then what was answered."""
+    return [*turn.input, *_objects(turn.response.get("output"))]
 
 
 def is_key(text: str) -> bool:

@@ -64,13 +64,6 @@ class SqlApprovals(ApprovalStore):
             return False
         return True
 
-    async def forget(self, tenant: str, response_id: str) -> None:
-        """See `ApprovalStore.forget`."""
-        if not is_key(response_id):
-            return
-        async with self._database.write("forget_approvals") as connection:
-            await forget_approvals(connection, tenant, response_id)
-
 
 class _NotTakenError(Exception):
     """Rolls the transaction back: of a turn's answers all are taken, or none."""

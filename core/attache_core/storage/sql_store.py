@@ -1,4 +1,4 @@
-"""The store over SQLAlchemy: five statements, built once, that SQLite and PostgreSQL understand alike.
+"""The store over SQLAlchemy: a few statements, built once, that SQLite and PostgreSQL understand alike.
 
 Knows the tables and how to ask for them; unaware of connections (`database`) and of what a response means.
 Invariant: the tenant is part of every query's condition, never a filter after it.
@@ -11,13 +11,30 @@ from importlib import import_module
 from types import ModuleType
 from typing import TypeVarTuple
 
-from sqlalchemy import BigInteger, Insert, Row, Select, and_, bindparam, case, cast, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    Delete,
+    Insert,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.sql.dml import ReturningDelete
 
 from attache_core.json_codec import Json, decode_exactly
+from attache_core.storage.conversations import Lease
 from attache_core.storage.database import Database
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import is_key, items_by_id, to_row, to_turn
-from attache_core.storage.sql_approvals import SqlApprovals
+from attache_core.storage.row import is_key, items_by_id, to_row, to_turn, turn_items
+from attache_core.storage.sql_approvals import SqlApprovals, forget_approvals
+from attache_core.storage.sql_conversations import SqlConversations, append_turn, forget_turn
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.storage.tables import items, responses
 
@@ -34,12 +51,16 @@ class SqlStore(Store):
 
     def __init__(self, database: Database, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self._database = database
+        self._conversations = SqlConversations(database, limits)
         self._limits = limits
         self._insert = insert_statement(database.dialect)
         self._point = point_statement(database.dialect)
         self._chain = chain_statement(limits)
         self._items = items_statement(limits)
         self._response = response_statement()
+        self._turn = turn_statement()
+        self._delete = delete_statement()
+        self._forget = forget_statement()
         self._any = select(responses.c.id).limit(1)
         self._approvals = SqlApprovals(database, limits)
 
@@ -48,16 +69,25 @@ class SqlStore(Store):
         """See `Store.approvals`."""
         return self._approvals
 
-    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+    @property
+    def conversations(self) -> SqlConversations:
+        """See `Store.conversations`."""
+        return self._conversations
+
+    async def save_turn(self, tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
         """See `Store.save_turn`. Raises ValueError when the response has no usable id."""
-        row = to_row(tenant, turn).values()
+        row = to_row(tenant, turn)
         # In one order for all: two turns that hold the same items would else wait for one another.
         item_ids = sorted(items_by_id(turn))
-        pointers = [{"tenant": tenant, "id": item_id, "response_id": row["id"]} for item_id in item_ids]
+        pointers = [{"tenant": tenant, "id": item_id, "response_id": row.id} for item_id in item_ids]
         async with self._database.write("save_turn") as connection:
-            inserted = await connection.execute(self._insert, row)
-            if pointers and inserted.rowcount:
+            inserted = await connection.execute(self._insert, row.values())
+            if not inserted.rowcount:
+                return
+            if pointers:
                 await connection.execute(self._point, pointers)
+            if lease is not None:
+                await append_turn(connection, tenant, lease, turn_items(turn), row.id)
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -81,6 +111,27 @@ class SqlStore(Store):
         """See `Store.load_response`."""
         rows = await self._load_by_id("load_response", self._response, tenant, response_id)
         return decode_exactly(rows[0][0]) if rows else None
+
+    async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
+        """See `Store.load_turn`."""
+        rows = await self._load_by_id("load_turn", self._turn, tenant, response_id)
+        return to_turn(*rows[0]) if rows else None
+
+    async def delete_turn(self, tenant: str, response_id: str) -> bool:
+        """See `Store.delete_turn`."""
+        if not (is_key(tenant) and is_key(response_id)):
+            return False
+        async with self._database.write("delete_turn") as connection:
+            parameters = {"tenant": tenant, "response_id": response_id}
+            deleted = (await connection.execute(self._delete, parameters)).one_or_none()
+            if deleted is None:
+                return False
+            pointers = [{**parameters, "item_id": item_id} for item_id in sorted(items_by_id(to_turn(*deleted)))]
+            if pointers:
+                await connection.execute(self._forget, pointers)
+            await forget_turn(connection, tenant, response_id)
+            await forget_approvals(connection, tenant, response_id)
+        return True
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing database and a missing schema both show."""
@@ -118,6 +169,26 @@ def response_statement() -> Select[bytes]:
     """The response of `:tenant` and `:id`."""
     return select(responses.c.response).where(
         responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("id")
+    )
+
+
+def turn_statement() -> Select[bytes, bytes]:
+    """Input and response of `:tenant` and `:id`."""
+    return response_statement().with_only_columns(responses.c.input, responses.c.response)
+
+
+def delete_statement() -> ReturningDelete[bytes, bytes]:
+    """Remove the turn of `:tenant` and `:response_id`; what it held, as (input, response)."""
+    turn = and_(responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("response_id"))
+    return delete(responses).where(turn).returning(responses.c.input, responses.c.response)
+
+
+def forget_statement() -> Delete:
+    """Let `:item_id` lead nowhere, if it leads to `:response_id`."""
+    return delete(items).where(
+        items.c.tenant == bindparam("tenant"),
+        items.c.id == bindparam("item_id"),
+        items.c.response_id == bindparam("response_id"),
     )
 
 

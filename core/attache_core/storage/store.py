@@ -8,6 +8,7 @@ from typing import Protocol
 
 from attache_core.json_codec import Json
 from attache_core.storage.approvals import ApprovalStore
+from attache_core.storage.conversations import Conversations, Lease
 
 CONTINUABLE = frozenset({"completed", "incomplete"})
 """The statuses of a response that may be continued: a failed one has no trustworthy end."""
@@ -34,12 +35,20 @@ class Store(Protocol):
         """The calls of these turns that wait for a user's approval."""
         ...
 
-    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+    @property
+    def conversations(self) -> Conversations:
+        """The conversations that turns may belong to."""
+        ...
+
+    async def save_turn(self, tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
         """Write one turn, durably, in one transaction. Writing the same response id again is no error and no change.
+
+        With a lease, its items are added to the conversation as well, which ends the lease; each of them has an id.
 
         Raises:
             StoreError: the store is out of reach. Nothing was written, unless the connection broke while it was being
                 committed: then nobody knows, and writing it again is right.
+            ClientError: its items cannot be added, see `Conversations.append`; nothing was written.
             ValueError: the response has no `id` that can be a key (a bug of the caller).
         """
         ...
@@ -68,6 +77,21 @@ class Store(Protocol):
 
     async def load_response(self, tenant: str, response_id: str) -> Json | None:
         """The response object as it was sent, or None."""
+        ...
+
+    async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
+        """The turn of that id alone, or None."""
+        ...
+
+    async def delete_turn(self, tenant: str, response_id: str) -> bool:
+        """Remove the turn, and all that leads to it, in one transaction; False when the id is unknown.
+
+        Turns that continue from it stay, and a chain that ends in one of them begins after the gap. An id of an item
+        that led to this turn leads nowhere any more.
+
+        Raises:
+            StoreError: the store is out of reach; nothing was removed.
+        """
         ...
 
     async def check(self) -> None:

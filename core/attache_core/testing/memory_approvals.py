@@ -53,9 +53,8 @@ class MemoryApprovals(ApprovalStore):
             self._rows[tenant, one.request_id] = replace(row, approval=replace(row.approval, answered=True))
         return True
 
-    async def forget(self, tenant: str, response_id: str) -> None:
-        """See `ApprovalStore.forget`."""
-        await self._check()
+    def forget(self, tenant: str, response_id: str) -> None:
+        """Remove what a response asked for."""
         removed = [key for key, row in self._rows.items() if (key[0], row.response_id) == (tenant, response_id)]
         for key in removed:
             del self._rows[key]

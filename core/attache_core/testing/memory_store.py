@@ -9,10 +9,12 @@ from collections.abc import Collection
 
 from attache_core.errors import StoreError
 from attache_core.json_codec import Json
+from attache_core.storage.conversations import Lease
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn
+from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn, turn_items
 from attache_core.storage.store import CONTINUABLE, Store, StoredTurn
 from attache_core.testing.memory_approvals import MemoryApprovals
+from attache_core.testing.memory_conversations import MemoryConversations
 
 
 class MemoryStore(Store):
@@ -25,6 +27,7 @@ class MemoryStore(Store):
     def __init__(self, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self.available = True
         self._limits = limits
+        self._conversations = MemoryConversations(limits, self.check)
         self._rows: dict[tuple[str, str], TurnRow] = {}
         self._turn_of_item: dict[tuple[str, str], TurnRow] = {}
         self._approvals = MemoryApprovals(limits, self.check, self._is_continuable)
@@ -34,13 +37,22 @@ class MemoryStore(Store):
         """See `Store.approvals`."""
         return self._approvals
 
-    async def save_turn(self, tenant: str, turn: StoredTurn) -> None:
+    @property
+    def conversations(self) -> MemoryConversations:
+        """See `Store.conversations`."""
+        return self._conversations
+
+    async def save_turn(self, tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
         """See `Store.save_turn`."""
         row = to_row(tenant, turn)
         await self.check()
-        if (tenant, row.id) not in self._rows:
-            self._rows[tenant, row.id] = row
-            self._turn_of_item.update({(tenant, item_id): row for item_id in items_by_id(turn)})
+        if (tenant, row.id) in self._rows:
+            return
+        if lease is not None:
+            await self._conversations.append(tenant, lease, turn_items(turn))
+            self._conversations.remember(tenant, lease, row.id)
+        self._rows[tenant, row.id] = row
+        self._turn_of_item.update({(tenant, item_id): row for item_id in items_by_id(turn)})
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -69,6 +81,20 @@ class MemoryStore(Store):
         await self.check()
         row = self._rows.get((tenant, response_id))
         return to_turn(row.input, row.response).response if row else None
+
+    async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
+        """See `Store.load_turn`."""
+        await self.check()
+        row = self._rows.get((tenant, response_id))
+        return to_turn(row.input, row.response) if row else None
+
+    async def delete_turn(self, tenant: str, response_id: str) -> bool:
+        """See `Store.delete_turn`."""
+        await self.check()
+        row = self._rows.pop((tenant, response_id), None)
+        self._approvals.forget(tenant, response_id)
+        self._turn_of_item = {key: turn for key, turn in self._turn_of_item.items() if turn is not row}
+        return row is not None
 
     async def check(self) -> None:
         """Raises StoreError unless `available`."""

@@ -21,6 +21,7 @@ from attache_core.storage.approvals import ApprovalAnswer, PendingApproval
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.row import MAX_KEY_BYTES
 from attache_core.storage.store import Store, StoredTurn
+from attache_core.testing.conversation_contract import ConversationContract
 
 AWKWARD: Json = {
     "z first": "NUL \0 inside, a lone surrogate \ud83d, a pair \U0001f600, a line separator \u2028",
@@ -55,7 +56,7 @@ def random_text(size: int) -> str:
     return "".join(random.Random(size).choices(string.ascii_letters, k=size))  # noqa: S311 - not a secret
 
 
-class StoreContract:
+class StoreContract(ConversationContract):
     """The suite; a subclass provides the fixture `store`."""
 
     async def test_load_with_unknown_id_answers_nothing(self, store: Store) -> None:
@@ -243,6 +244,44 @@ class StoreContract:
         assert await store.load_items("t", names) == dict(zip(names, turn.input, strict=True))
         assert await _refused(store.load_items("t", [*names, "msg_x"])) == ("too_many_items", 400, "input")
 
+    async def test_turn_is_loaded_alone(self, store: Store) -> None:
+        """Not what it continues, and not for another tenant."""
+        turns = [stored_turn("resp_1"), stored_turn("resp_2", "resp_1")]
+        for turn in turns:
+            await store.save_turn("t", turn)
+        assert await store.load_turn("t", "resp_2") == turns[1]
+        for tenant, response_id in (("other", "resp_2"), ("t", "resp_3"), ("t", "resp_\0"), ("t", "")):
+            assert await store.load_turn(tenant, response_id) is None
+
+    async def test_deleted_turn_is_gone_with_all_that_led_to_it(self, store: Store) -> None:
+        """Its response, its items, the way to it; nothing else."""
+        kept, deleted = turn_of_items("resp_1", ["msg_1"], []), turn_of_items("resp_2", ["msg_2"], ["msg_3"])
+        for turn in (kept, deleted):
+            await store.save_turn("t", turn)
+        assert await store.delete_turn("t", "resp_2")
+        assert await store.load_response("t", "resp_2") is None
+        assert await store.load_turn("t", "resp_2") is None
+        assert await store.load_chain("t", "resp_2") == []
+        assert await store.load_items("t", ["msg_1", "msg_2", "msg_3"]) == {"msg_1": kept.input[0]}
+        assert await store.load_chain("t", "resp_1") == [kept]
+
+    async def test_turn_is_deleted_once_and_by_its_tenant_alone(self, store: Store) -> None:
+        """An id that is unknown is no error: who asked decides what to tell."""
+        await store.save_turn("t", stored_turn("resp_1"))
+        for tenant, response_id in (("other", "resp_1"), ("t", "resp_2"), ("t", "resp_\0"), ("", "resp_1")):
+            assert not await store.delete_turn(tenant, response_id)
+        assert [await store.delete_turn("t", "resp_1") for _ in range(2)] == [True, False]
+
+    async def test_turn_that_continues_a_deleted_one_stays(self, store: Store) -> None:
+        """Its chain begins after the gap, and its item keeps its id though a deleted turn had one alike."""
+        first, second = turn_of_items("resp_1", ["msg_1"], []), turn_of_items("resp_2", ["msg_1"], [])
+        second.response["previous_response_id"] = "resp_1"
+        for turn in (first, second):
+            await store.save_turn("t", turn)
+        await store.delete_turn("t", "resp_1")
+        assert await store.load_chain("t", "resp_2") == [second]
+        assert await store.load_items("t", ["msg_1"]) == {"msg_1": second.input[0]}
+
     async def test_what_was_stored_does_not_change_with_its_origin(self, store: Store) -> None:
         """Neither what was saved nor what was loaded is the stored object itself."""
         turn = stored_turn("resp_1")
@@ -359,12 +398,11 @@ class ApprovalContract:
         assert sorted(one.result() for one in said) == [False] * 9 + [True]
 
     async def test_approvals_go_with_their_response(self, store: Store) -> None:
-        """Those of one response of one tenant; forgetting them again is no error."""
+        """Those of one response of one tenant."""
         for tenant, response_id in (("t", "resp_1"), ("t", "resp_2"), ("other", "resp_1")):
             await store.save_turn(tenant, stored_turn(response_id))
             await store.approvals.ask(tenant, response_id, [pending(f"mcpr_{response_id}")])
-        for response_id in ("resp_1", "resp_1", "resp_\0"):
-            await store.approvals.forget("t", response_id)
+        assert await store.delete_turn("t", "resp_1")
         assert await store.approvals.load("t", ["mcpr_resp_1"]) == {}
         assert not await store.approvals.answer("t", [approved("mcpr_resp_1")])
         assert await store.approvals.answer("t", [approved("mcpr_resp_2")])

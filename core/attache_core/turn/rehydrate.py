@@ -1,23 +1,23 @@
-"""From `previous_response_id` and item references to the whole conversation, in one query each.
+"""From `previous_response_id`, `conversation` and item references to the whole conversation, in one query each.
 
 What a turn continues is every item of its ancestors, in order: what the client sent and what was answered, the items
-that only orchestration sees included. `instructions` are not inherited (API reference, "instructions").
+that only orchestration sees included. Where the first of these ancestors belongs to a conversation, it is preceded by
+what it had read of that, which costs one query more. `instructions` are not inherited (API reference, "instructions").
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from http import HTTPStatus
 
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.storage.conversations import conversation_not_found, duplicate_item
 from attache_core.storage.store import CONTINUABLE, Store, StoredTurn
 from attache_core.turn.pending_approvals import check_approvals
 from attache_core.turn.pending_calls import OUTPUT_OF, check_calls
 from attache_core.turn.references import resolve_references
 from attache_core.types.conversation import conversation_id
 from attache_core.types.turn import TurnRequest, input_items
-from attache_core.types.violation import quoted
 
 
 async def rehydrate(turn: TurnRequest, store: Store) -> TurnRequest:
@@ -25,21 +25,42 @@ async def rehydrate(turn: TurnRequest, store: Store) -> TurnRequest:
 
     Raises:
         ClientError: an item, the conversation or the previous response is unknown (also when it is another tenant's);
-            the previous response failed; or the calls and outputs of the conversation do not belong together.
+            the previous response failed, or what it continues from was deleted; the input repeats an item of the
+            conversation; or the calls and outputs of the conversation do not belong together.
         StoreError: the store is out of reach.
     """
-    _refuse_conversation(turn)
     turn = await resolve_references(turn, store)
-    previous_id = turn.body.get("previous_response_id")
-    if previous_id is None:
-        _check_pairs(input_items(turn.body))
-        return turn.with_facts(history_items=0)
-    chain = await store.load_chain(turn.facts.tenant, previous_id)
-    _check_continuable(previous_id, chain)
-    history = history_items(chain)
+    history = await _history(turn, store)
     items = history + input_items(turn.body)
-    _check_pairs(items)
+    check_calls(items)
+    check_approvals(items)
+    if not history:
+        return turn.with_facts(history_items=0)
     return turn.with_body(input=items).with_facts(history_items=len(history))
+
+
+async def _history(turn: TurnRequest, store: Store) -> list[Json]:
+    previous_id, named = turn.body.get("previous_response_id"), conversation_id(turn.body)
+    if named is not None:
+        return await _conversation_items(turn, named, store)
+    return [] if previous_id is None else await _chain_items(turn.facts.tenant, previous_id, store)
+
+
+async def _conversation_items(turn: TurnRequest, named: str, store: Store) -> list[Json]:
+    facts = turn.facts
+    items = await store.conversations.load_history(facts.tenant, named, facts.conversation_revision)
+    if items is None:
+        raise conversation_not_found(named, "conversation")
+    _check_new(input_items(turn.body), {item.get("id") for item in items})
+    return [item for item in items if not _is_cut_off_call(item)]
+
+
+async def _chain_items(tenant: str, previous_id: str, store: Store) -> list[Json]:
+    chain = await store.load_chain(tenant, previous_id)
+    _check_continuable(previous_id, chain)
+    first = chain[0].response
+    before = [] if first.get("conversation") is None else await store.conversations.load_history_of(tenant, first["id"])
+    return [*(item for item in before if not _is_cut_off_call(item)), *history_items(chain)]
 
 
 def history_items(chain: Sequence[StoredTurn]) -> list[Json]:
@@ -51,22 +72,26 @@ def history_items(chain: Sequence[StoredTurn]) -> list[Json]:
     return items
 
 
-def _check_pairs(items: Sequence[Json]) -> None:
-    check_calls(items)
-    check_approvals(items)
-
-
-def _refuse_conversation(turn: TurnRequest) -> None:
-    named = conversation_id(turn.body)
-    if named is not None:
-        message = f"Conversation with id {quoted(named)} not found."
-        raise ClientError(message, http_status=HTTPStatus.NOT_FOUND, param="conversation")
+def _check_new(given: Sequence[Json], known: set[object]) -> None:
+    """No item of the input is in the conversation already, or twice in the input."""
+    for item in given:
+        item_id = item.get("id")
+        if item_id is not None and item_id in known:
+            raise duplicate_item(str(item_id))
+        known.add(item_id)
 
 
 def _check_continuable(previous_id: str, chain: Sequence[StoredTurn]) -> None:
     if not chain:
         raise ClientError(
             f"Previous response with id '{previous_id}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    if chain[0].response.get("previous_response_id") is not None:
+        raise ClientError(
+            f"Previous response with id '{previous_id}' continues from a response that was deleted, and cannot be "
+            "continued: send the whole conversation as 'input' instead.",
             param="previous_response_id",
             code="previous_response_not_found",
         )

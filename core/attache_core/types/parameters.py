@@ -28,7 +28,8 @@ MAX_PROMPT_CACHE_KEY_CHARS = 64
 """The API's own limits."""
 
 
-def _check_metadata(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def check_metadata(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Look at `metadata`: an object of short texts."""
     if not isinstance(value, dict):
         raise wrong_type("a metadata object", value)
     if len(value) > MAX_METADATA_PAIRS:
@@ -159,7 +160,7 @@ class CreateRequest(Shape):
     include: Annotated[Any, PlainValidator(check_include)] | None = None
     tools: Annotated[Any, PlainValidator(check_tools)] | None = None
     tool_choice: Annotated[Any, PlainValidator(check_tool_choice)] | None = None
-    metadata: Annotated[Any, PlainValidator(_check_metadata)] | None = None
+    metadata: Annotated[Any, PlainValidator(check_metadata)] | None = None
     text: Text | None = None
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
     top_p: Annotated[float, Field(ge=0.0, le=1.0)] | None = None

@@ -7,18 +7,14 @@ all that `include` could add. Source: API reference, "Get a model response".
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
-from urllib.parse import parse_qs
 
 from pydantic import PlainValidator
 
 from attache_core.errors import ClientError
 from attache_core.types.parameters import check_include
+from attache_core.types.query import query_values
 from attache_core.types.shape import Shape, check
-
-_ELEMENT = re.compile(r"\[\d*\]$")
-_BOOLEANS = {"true": True, "false": False}
 
 
 class _RetrieveQuery(Shape):
@@ -34,19 +30,7 @@ def check_retrieve_query(query: str) -> None:
     Raises:
         ClientError: 400 with `param` and `code` for the first thing that is wrong, or when a stream is asked for.
     """
-    asked = _values(query)
+    asked = query_values(query)
     check(_RetrieveQuery, asked)
     if asked.get("stream"):
         raise ClientError("Streaming a stored response is not supported yet: omit 'stream'.", param="stream")
-
-
-def _values(query: str) -> dict[str, Any]:
-    texts: dict[str, list[str]] = {}
-    for name, given in parse_qs(query, keep_blank_values=True).items():
-        texts.setdefault(_ELEMENT.sub("", name), []).extend(given)
-    return {name: given if name == "include" else _value(given[-1]) for name, given in texts.items()}
-
-
-def _value(text: str) -> object:
-    """A boolean or a number where the text is one; else the text, which is then of the wrong type."""
-    return int(text) if re.fullmatch(r"\d{1,18}", text) else _BOOLEANS.get(text, text)

@@ -30,12 +30,14 @@ class Facts:
     Attributes:
         response_id: the public id of the response, given by whoever is outermost (`persist` where there is one).
         history_items: how many leading items of `input` come from the store; None until a filter has loaded history.
+        conversation_revision: the state of the conversation that this turn reads, fixed by whoever holds it.
         tenant: whose turn this is; every stored row belongs to a tenant.
         stored: whether the turn will be stored, so that a later one can continue it; said by `persist`.
     """
 
     response_id: str | None = None
     history_items: int | None = None
+    conversation_revision: int | None = None
     tenant: str = DEFAULT_TENANT
     stored: bool = False
 

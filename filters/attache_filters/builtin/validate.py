@@ -9,7 +9,6 @@ import structlog
 from pydantic import Field
 
 from attache_core.events.event import Event
-from attache_core.tools.installed import installed_extensions
 from attache_core.turn.below import Below
 from attache_core.types.extensions import Extensions
 from attache_core.types.request import MAX_INPUT_ITEMS, validate_create
@@ -39,7 +38,7 @@ class Validate(TurnFilter[ValidateConfig]):
 
     def __init__(self, config: ValidateConfig, services: Services) -> None:
         super().__init__(config, services)
-        self._extensions = installed_extensions(map(type, services.tools), services.mcp.settings.known_servers)
+        self._extensions = services.extensions
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         validate_create(

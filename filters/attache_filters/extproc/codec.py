@@ -22,6 +22,7 @@ from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_core.types.request import parse_create
 from attache_core.types.turn import Facts, TurnRequest
 from attache_filters.extproc.headers import (
+    CONVERSATION_REVISION,
     EVENT_STREAM_TYPE,
     HISTORY_ITEMS,
     INTERNAL_PREFIX,
@@ -173,13 +174,17 @@ def _belongs_to_error(name: str) -> bool:
 
 
 def _read_facts(headers: Mapping[str, str]) -> Facts:
-    history_items = headers.get(HISTORY_ITEMS)
     return Facts(
         response_id=headers.get(RESPONSE_ID),
-        history_items=int(history_items) if history_items and history_items.isdecimal() else None,
+        history_items=_number(headers.get(HISTORY_ITEMS)),
+        conversation_revision=_number(headers.get(CONVERSATION_REVISION)),
         tenant=unquote(headers.get(TENANT, "")) or Facts().tenant,
         stored=headers.get(STORED) == "true",
     )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
 
 
 def _fact_headers(facts: Facts) -> dict[str, str]:
@@ -190,4 +195,6 @@ def _fact_headers(facts: Facts) -> dict[str, str]:
         headers[HISTORY_ITEMS] = str(facts.history_items)
     if facts.stored:
         headers[STORED] = "true"
+    if facts.conversation_revision is not None:
+        headers[CONVERSATION_REVISION] = str(facts.conversation_revision)
     return headers

@@ -19,6 +19,9 @@ RESPONSE_ID = "x-attache-response-id"
 HISTORY_ITEMS = "x-attache-history-items"
 """`Facts.history_items`, in decimal."""
 
+CONVERSATION_REVISION = "x-attache-conversation-revision"
+"""`Facts.conversation_revision`, in decimal."""
+
 TENANT = "x-attache-tenant"
 """`Facts.tenant`, percent-encoded."""
 

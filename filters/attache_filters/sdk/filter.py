@@ -17,9 +17,11 @@ from pydantic import BaseModel, ConfigDict
 
 from attache_core.events.event import Event
 from attache_core.storage.store import Store
+from attache_core.tools.installed import installed_extensions
 from attache_core.tools.mcp.servers import McpServers
 from attache_core.tools.tool_type import ToolType
 from attache_core.turn.below import Below
+from attache_core.types.extensions import Extensions
 from attache_core.types.turn import TurnRequest
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 
@@ -38,6 +40,11 @@ class Services:
     mcp: McpServers
     tools: tuple[ToolType, ...] = ()
     """Tool types that sections of the gateway file ask for, such as `web_search`, and those of other packages."""
+
+    @property
+    def extensions(self) -> Extensions:
+        """What these types and the gateway's MCP servers add to what a request may say."""
+        return installed_extensions(map(type, self.tools), self.mcp.settings.known_servers)
 
 
 ConfigT = TypeVar("ConfigT", bound=FilterConfig)

@@ -14,6 +14,20 @@ from attache_core.json_codec import Json
 
 CASSETTES = Path(__file__).parents[2] / "cassettes"
 
+_OF_OPENAI = frozenset(
+    {
+        "errors",
+        "incomplete",
+        "web_search",
+        "mcp",
+        "tool_search",
+        "code_interpreter",
+        "max_tool_calls",
+        "conversation_items",
+    }
+)
+"""Folders with recordings of OpenAI's API, but for the files that say otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -46,14 +60,21 @@ def all_recorded(*, stream: bool, openai: bool | None = None) -> Iterator[Record
 
     Those of gateways are no answer of a server, nor OpenAI's.
     """
+    for answer in _all():
+        is_response = answer.body is None or answer.body.get("object") in (None, "response")
+        if is_response and (answer.stream is not None) == stream and openai in (None, is_openai(answer.name)):
+            yield answer
+
+
+def all_recorded_lists() -> Iterator[Recorded]:
+    """Every list of items that OpenAI's API answered."""
+    return (answer for answer in _all() if answer.body is not None and answer.body.get("object") == "list")
+
+
+def _all() -> Iterator[Recorded]:
     for path in sorted([*CASSETTES.glob("*/*.yaml"), *CASSETTES.glob("*/*.json")]):
-        name = str(path.relative_to(CASSETTES))
-        if "-gateway-" in name:
-            continue
-        for answer in recorded(name):
-            is_response = answer.body is None or answer.body.get("object") != "conversation"
-            if is_response and (answer.stream is not None) == stream and openai in (None, is_openai(name)):
-                yield answer
+        if "-gateway-" not in path.name:
+            yield from recorded(str(path.relative_to(CASSETTES)))
 
 
 def is_openai(name: str) -> bool:
@@ -61,7 +82,7 @@ def is_openai(name: str) -> bool:
     folder, _, file = name.partition("/")
     if "vllm" in file:
         return False
-    if folder in ("errors", "incomplete", "web_search", "mcp", "tool_search", "code_interpreter", "max_tool_calls"):
+    if folder in _OF_OPENAI:
         return True
     return (
         "gpt-4o" in file or "openai_responses" in file or "gpt-5.6" in file or file.startswith("tool-function-stream")

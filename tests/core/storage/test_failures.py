@@ -36,7 +36,6 @@ CALLS: dict[str, Call] = {
     "ask": lambda store: store.approvals.ask("t", "resp_1", [PendingApproval("mcpr_1", b"", CANARY)]),
     "load": lambda store: store.approvals.load("t", [CANARY]),
     "answer": lambda store: store.approvals.answer("t", [ApprovalAnswer(CANARY, CANARY)]),
-    "forget": lambda store: store.approvals.forget("t", CANARY),
 }
 
 

@@ -14,9 +14,9 @@ from sqlalchemy import NullPool, create_engine
 
 from attache_core.errors import ConfigError
 from attache_core.json_codec import encode
+from attache_core.storage.conversation_tables import conversations
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.migrate import migrate
-from attache_core.storage.tables import metadata
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_migrate_makes_the_schema_that_the_code_expects(file: Path, url: str) ->
     engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(file), poolclass=NullPool)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
-        assert compare_metadata(context, metadata) == []
+        assert compare_metadata(context, conversations.metadata) == []
 
 
 def test_migrate_makes_a_private_file_in_wal_mode(file: Path, url: str) -> None:
@@ -55,13 +55,13 @@ def test_migrate_again_changes_nothing(file: Path, url: str) -> None:
     migrate(url)
     assert _sql(file, "SELECT name, sql FROM sqlite_master") == before
     assert _sql(file, "SELECT id FROM responses") == [("resp_1",)]
-    assert _sql(file, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert _sql(file, "SELECT version_num FROM alembic_version") == [("0004",)]
 
 
 def test_migrate_of_a_first_database_leads_from_the_items_that_it_holds_to_their_turns(file: Path, url: str) -> None:
     migrate(url)
-    _sql(file, "DROP TABLE approvals")
-    _sql(file, "DROP TABLE items")
+    for table in ("items", "approvals", "conversations", "conversation_items", "conversation_turns"):
+        _sql(file, f"DROP TABLE {table}")
     _sql(file, "UPDATE alembic_version SET version_num = '0001'")
     turns = [
         ("resp_1", 1, "completed", [{"id": "msg_1"}, {"id": "msg_2"}, {"id": None}, {"id": "\0"}], [{"id": "fc_1"}]),

@@ -10,13 +10,18 @@ import pytest
 from sqlalchemy import create_engine
 
 from attache_core.errors import ClientError, StoreError
-from attache_core.storage import Store, StoredTurn, StoreLimits
+from attache_core.json_codec import Json, encode
+from attache_core.storage import Conversation, Store, StoredTurn, StoreLimits
+from attache_core.storage.conversation_statements import (
+    history_statement,
+)
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.row import to_row
 from attache_core.storage.sql_store import chain_statement, items_statement
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import stored_turn, turn_of_items
+from attache_core.types.paging import Page
 
 
 async def _save_chain(store: Store, depth: int) -> list[StoredTurn]:
@@ -160,3 +165,80 @@ async def test_connections_wait_for_the_disk_before_a_save_is_told(url: str) -> 
                     for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
                 }
             assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 1500, "foreign_keys": 1}
+
+
+async def test_history_of_a_conversation_of_any_length_is_one_statement(url: str, statements: list[str]) -> None:
+    async with open_store(url) as store:
+        items = [{"id": f"msg_{number}"} for number in range(500)]
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
+        statements.clear()
+        assert await store.conversations.load_history("t", "conv_1") == items
+        assert len(statements) == 1
+
+
+def test_items_of_a_conversation_are_found_by_key_alone(file: Path) -> None:
+    dialect = create_engine("sqlite://", paramstyle="named").dialect
+    compiled = history_statement(DEFAULT_LIMITS).compile(dialect=dialect)
+    asked = {"the_tenant": "t", "the_id": "conv_1", "revision": None}
+    with closing(sqlite3.connect(file)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {compiled}", {**compiled.params, **asked})
+        steps = [detail for *_, detail in plan if detail.startswith(("SEARCH", "SCAN"))]
+    assert not [step for step in steps if step.startswith("SCAN conversation")], steps
+
+
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+@pytest.mark.parametrize(
+    ("limits", "excess"),
+    [
+        (StoreLimits(max_conversation_items=2), "more than 2 items"),
+        (StoreLimits(max_conversation_bytes=32), "more than 32 bytes"),
+    ],
+    ids=["items", "bytes"],
+)
+async def test_conversation_over_a_limit_answers_client_error(
+    url: str, kind: str, limits: StoreLimits, excess: str
+) -> None:
+    async with open_store(url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), [{"id": "msg_1"}, {"id": "msg_2"}])
+        assert len(await store.conversations.load_history("t", "conv_1") or ()) == 2
+        await store.conversations.add_items("t", "conv_1", [{"id": "msg_3"}])
+        with pytest.raises(ClientError) as refused:
+            await store.conversations.load_history("t", "conv_1")
+        assert (refused.value.code, refused.value.http_status) == ("conversation_too_long", 400)
+        assert refused.value.message == f"The conversation has {excess}; remove items from it, or create a new one."
+
+
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+async def test_page_over_a_limit_is_shorter_and_says_that_there_is_more(url: str, kind: str) -> None:
+    items: list[Json] = [{"id": f"msg_{number}", "n": "x" * (100 if number == 3 else 10)} for number in range(5)]
+    limits = StoreLimits(max_page_bytes=2 * len(encode(items[0])))
+    async with open_store(url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
+        read, after, has_more = [], None, True
+        while has_more:
+            page = await store.conversations.list_items("t", "conv_1", Page(4, after, "asc"))
+            assert page is not None
+            read.append(page.items)
+            after, has_more = page.items[-1]["id"], page.has_more
+    assert read == [items[:2], items[2:3], items[3:4], items[4:]]
+
+
+async def test_removed_items_are_deleted_once_no_response_has_read_them(file: Path, url: str) -> None:
+    def rows() -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(file)) as connection:
+            return connection.execute("SELECT id FROM conversation_items ORDER BY position").fetchall()
+
+    async with open_store(url) as store:
+        items = [{"id": "msg_read"}, {"id": "msg_kept"}]
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
+        lease = await store.conversations.lease("t", "conv_1", "one", 60)
+        await store.save_turn("t", turn_of_items("resp_1", ["msg_1"], ["msg_2"]), lease)
+        for item_id in ("msg_read", "msg_1"):
+            await store.conversations.remove_item("t", "conv_1", item_id)
+        assert rows() == [("msg_read",), ("msg_kept",), ("msg_2",)]
+        await store.conversations.delete("t", "conv_1")
+        assert rows() == [("msg_read",), ("msg_kept",)]
+        await store.delete_turn("t", "resp_1")
+        assert rows() == []

@@ -12,6 +12,7 @@ import pytest
 from attache_core.errors import ClientError, StoreError
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
+from attache_core.storage.conversations import Lease
 from attache_core.storage.store import StoredTurn
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
 from attache_core.testing.memory_store import MemoryStore
@@ -367,8 +368,8 @@ async def test_approval_of_a_response_that_was_not_stored_is_refused(gateway: Ga
     """The request reached a streaming client, but its response was never complete."""
     shown: list[Json] = []
 
-    async def down(tenant: str, turn: StoredTurn) -> None:
-        del tenant
+    async def down(tenant: str, turn: StoredTurn, lease: Lease | None = None) -> None:
+        del tenant, lease
         shown.extend(requests(turn.response))
         raise StoreError("down")
 

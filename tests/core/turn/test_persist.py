@@ -33,8 +33,8 @@ class WatchedStore(MemoryStore):
 
     saved = 0
 
-    async def save_turn(self, tenant: str, turn: Any) -> None:
-        await super().save_turn(tenant, turn)
+    async def save_turn(self, tenant: str, turn: Any, lease: Any = None) -> None:
+        await super().save_turn(tenant, turn, lease)
         self.saved += 1
 
 

@@ -153,6 +153,25 @@ async def test_reference_beside_a_previous_response_stands_in_the_new_input() ->
     assert got.facts.history_items == 1
 
 
+async def test_response_whose_ancestor_was_deleted_cannot_be_continued() -> None:
+    store = await store_with(turn("resp_1", None), turn("resp_2", "resp_1"), turn("resp_3", "resp_2"))
+    await store.delete_turn(DEFAULT_TENANT, "resp_1")
+
+    with pytest.raises(ClientError) as refused:
+        await rehydrate(continuing("resp_3"), store)
+
+    error = refused.value
+    assert (error.http_status, error.code, error.param) == (
+        400,
+        "previous_response_not_found",
+        "previous_response_id",
+    )
+    assert error.message == (
+        "Previous response with id 'resp_3' continues from a response that was deleted, and cannot be continued: "
+        "send the whole conversation as 'input' instead."
+    )
+
+
 @pytest.mark.parametrize("named", ["conv_1", {"id": "conv_1"}])
 async def test_conversation_answers_404_naming_it(named: Any) -> None:
     with pytest.raises(ClientError) as refused:
