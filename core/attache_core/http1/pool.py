@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from weakref import WeakSet
 
 from attache_core.http1.connection import Http1Connection, Http1Response
 from attache_core.http1.request import Http1Request
@@ -30,6 +31,7 @@ class Http1Pool:
         self._max_idle = max_idle
         self._idle_s = idle_s
         self._idle: deque[tuple[float, Http1Connection]] = deque()
+        self._open: WeakSet[Http1Connection] = WeakSet()
 
     async def send(self, request: Http1Request) -> Http1Response:
         """Send one request; the response's body arrives as it is read, and must be read to its end or closed.
@@ -38,13 +40,17 @@ class Http1Pool:
             BrokenOffError: no response came; also while its body is read.
             ValueError: the request is none.
         """
-        connection = self._kept() or await self._dial(lambda: Http1Connection(self._keep))
+        connection = self._kept()
+        if connection is None:
+            connection = await self._dial(lambda: Http1Connection(self._keep))
+            self._open.add(connection)
         return await connection.send(request)
 
     def close(self) -> None:
-        """Close the connections that are not in use, and keep no others from now on."""
+        """Close every connection; responses that are not complete break off."""
         self._max_idle = 0
-        self._drop_idle()
+        for connection in list(self._open):
+            connection.close()
 
     def _kept(self) -> Http1Connection | None:
         now = asyncio.get_running_loop().time()

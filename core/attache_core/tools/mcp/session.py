@@ -30,12 +30,15 @@ from mcp_types import (
     PaginatedRequestParams,
     ToolListChangedNotification,
 )
+from mcp_types.methods import validate_server_result
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import INTERNAL_ERROR, protocol_error
 from attache_core.tools.gateway_tool import CallResult
 from attache_core.tools.mcp.addresses import resolve
+from attache_core.tools.mcp.direct_calls import DirectCalls
 from attache_core.tools.mcp.failure import McpServerError, closed
 from attache_core.tools.mcp.results import call_result, listed_tool
 from attache_core.tools.mcp.sdk_errors import failure_of
@@ -68,6 +71,7 @@ class McpSession:
         self._closing = asyncio.Event()
         self._client: Client | None = None
         self._wire: ServerWire | None = None
+        self._calls: DirectCalls | None = None
         self._failure: McpServerError | None = None
         self._listing = asyncio.Lock()
         self._tools: tuple[Json, ...] | None = None
@@ -76,7 +80,7 @@ class McpSession:
     @property
     def usable(self) -> bool:
         """Whether a new caller should use it; while it is still being opened, yes."""
-        broken = self._wire is not None and self._wire.broken
+        broken = (self._wire is not None and self._wire.broken) or (self._calls is not None and self._calls.broken)
         return not (self._closing.is_set() or self._failure is not None or broken)
 
     @property
@@ -130,6 +134,8 @@ class McpSession:
                 raise
             # A change that was announced meanwhile has set the expiry back, so this list serves its caller only.
             self._tools = tools
+            if self._calls is not None:
+                self._calls.learn(tools)
             return tools
 
     async def call(self, name: str, arguments: Json) -> CallResult:
@@ -138,9 +144,12 @@ class McpSession:
         Raises:
             McpServerError: the result did not come back, or the server refused the call.
         """
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
         async with self._sdk() as client:
-            result = await client.session.send_request(request, _CALL_RESULT)
+            if self._calls is not None:
+                result = _parsed(await self._calls.call(name, arguments, client.protocol_version))
+            else:
+                request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+                result = await client.session.send_request(request, _CALL_RESULT)
         if isinstance(result, InputRequiredResult):
             message = "The tool asks for input from a user, which the gateway cannot give."
             raise McpServerError(protocol_error(INTERNAL_ERROR, message))
@@ -172,7 +181,13 @@ class McpSession:
                 client_info=_CLIENT_INFO,
                 message_handler=self._on_message,
             ) as client:
-                yield client
+                if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    self._calls = DirectCalls(self._server, endpoint, settings, self._tls, _CLIENT_INFO)
+                try:
+                    yield client
+                finally:
+                    if self._calls is not None:
+                        self._calls.close()
 
     async def _list(self, client: Client) -> tuple[Json, ...]:
         tools: list[Json] = []
@@ -218,6 +233,12 @@ SessionMaker = Callable[[McpServer], McpSession]
 def session_maker(settings: McpSettings) -> SessionMaker:
     """What makes sessions with these settings. They share the trust store of TLS, which is read here, once."""
     return partial(McpSession, settings=settings, tls=httpx2.create_ssl_context())
+
+
+def _parsed(result: Json) -> CallToolResult | InputRequiredResult:
+    """The result of a call by the protocol of direct calls. Raises ValidationError when it is not one."""
+    validate_server_result("tools/call", LATEST_MODERN_VERSION, result)
+    return _CALL_RESULT.validate_python(result, by_name=False)
 
 
 def _first_of_each_name(tools: Sequence[Json]) -> tuple[Json, ...]:

@@ -21,7 +21,8 @@ import httpx2
 from attache_core import json_codec
 from attache_core.json_codec import Json
 from attache_core.tools.call_errors import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
-from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, http_failure, unreachable, wire_error
+from attache_core.tools.mcp.failure import CLOSED, NOT_MCP, TIMED_OUT, http_failure, too_large, unreachable, wire_error
+from attache_core.tools.mcp.json_rpc import is_answer, is_refusal, message_of
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.outbound.pinned import PinnedTransport
@@ -31,7 +32,7 @@ from attache_core.tools.task_scope import TaskScope
 _MAX_EVENT_STREAMS = 16
 """GET requests per session. A server that ends its event stream at once would else be asked again every second."""
 
-_KEEPALIVE_S = 4.0
+KEEPALIVE_S = 4.0
 """Common servers close idle connections after 5 s; a request on one that is just being closed would be lost."""
 
 _SESSION_HEADER = "mcp-session-id"
@@ -55,7 +56,7 @@ class ServerWire(httpx2.AsyncBaseTransport):
         limits = httpx2.Limits(
             max_connections=settings.max_connections_per_session,
             max_keepalive_connections=settings.max_connections_per_session,
-            keepalive_expiry=_KEEPALIVE_S,
+            keepalive_expiry=KEEPALIVE_S,
         )
         self._http = PinnedTransport(endpoint, tls, limits)
 
@@ -76,7 +77,7 @@ class ServerWire(httpx2.AsyncBaseTransport):
         await self._http.aclose()
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
-        asked = _message(request.content) or {}
+        asked = message_of(request.content) or {}
         method = asked.get("method")
         if method == "notifications/cancelled":
             # The SDK sends notifications one after the other: a server that is slow to take one would hold up all.
@@ -111,15 +112,13 @@ class ServerWire(httpx2.AsyncBaseTransport):
             return httpx2.Response(200, headers=headers, stream=stream)
         async with aclosing(stream):
             body = b"".join([chunk async for chunk in stream])
-        message = _message(body) if content_type.startswith("application/json") else None
+        message = message_of(body) if content_type.startswith("application/json") else None
         if status == 202:
             return httpx2.Response(202)
         if status == 404 and _SESSION_HEADER in request.headers:
             self.broken = True
             return _failure(http_failure(404))
-        if message is not None and (
-            (status == 200 and _is_answer(message)) or (status >= 400 and _is_refusal(message))
-        ):
+        if message is not None and ((status == 200 and is_answer(message)) or (status >= 400 and is_refusal(message))):
             # It answers this request, whatever id it gives; servers that failed to read the request give null.
             same = type(message.get("id")) is type(asked_id) and message.get("id") == asked_id
             content = body if same else json_codec.encode({**message, "id": asked_id})
@@ -180,24 +179,6 @@ def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> h
     )
 
 
-def _message(body: bytes) -> Json | None:
-    """A JSON-RPC message, or None when it is none."""
-    try:
-        message = json_codec.decode_exactly(body)
-    except ValueError:
-        return None
-    return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
-
-
-def _is_answer(message: Json) -> bool:
-    return "method" not in message and ("result" in message or "error" in message)
-
-
-def _is_refusal(message: Json) -> bool:
-    error = message.get("error")
-    return isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str)
-
-
 def _failure(error: Json) -> httpx2.Response:
     """An answer that the SDK takes for the server's refusal of this one request."""
     return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": wire_error(error)})
@@ -207,9 +188,7 @@ def _error_object(error: Exception) -> Json:
     if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return unreachable()
     if isinstance(error, httpx2.DecodingError):
-        return protocol_error(
-            PARSE_ERROR, "The MCP server's answer is larger than the gateway's mcp.max_message_bytes."
-        )
+        return too_large()
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
         return protocol_error(REQUEST_TIMEOUT, TIMED_OUT)
     return protocol_error(CONNECTION_CLOSED, CLOSED)
