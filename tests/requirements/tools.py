@@ -107,6 +107,12 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
+        "tool-mcp-direct",
+        DESIGN,
+        "A call without the SDK, on a server of the stateless protocol, says and reads what the SDK would.",
+        (f"{_MCP}/test_direct_calls.py",),
+    ),
+    Requirement(
         "tool-mcp-approval",
         REMOTE_MCP,
         "An MCP tool that wants approval is refused, because nobody could give it.",

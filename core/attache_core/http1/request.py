@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NOT_IN_A_TARGET = re.compile(r"[\x00-\x20\x7f]")
 _NOT_IN_A_VALUE = re.compile(r"[\x00\r\n]")
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Http1Request:
 
     Attributes:
         target: what stands in the request line: path and query.
-        headers: `host` among them; how long the body is, is added.
+        headers: `host` among them; none that says how long the body is, which is added.
     """
 
     method: str
@@ -40,6 +41,6 @@ class Http1Request:
 
 def _line(header: tuple[str, str]) -> str:
     name, value = header
-    if not _TOKEN.fullmatch(name) or _NOT_IN_A_VALUE.search(value):
+    if not _TOKEN.fullmatch(name) or name.lower() in _FRAMING or _NOT_IN_A_VALUE.search(value):
         raise ValueError(f"not a header: {name[:64]!r} with a value of {len(value)} characters")
     return f"{name}: {value}"

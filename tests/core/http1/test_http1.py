@@ -101,6 +101,8 @@ def test_request_is_its_line_its_headers_its_length_and_its_body() -> None:
         Http1Request("POST", "/", {"x\r\ny": "a"}),
         Http1Request("POST", "/", {"x y": "a"}),
         Http1Request("POST", "/", {"": "a"}),
+        Http1Request("POST", "/", {"Content-Length": "1"}),
+        Http1Request("POST", "/", {"transfer-encoding": "chunked"}),
     ],
 )
 def test_request_that_would_be_read_as_another_is_refused(request_: Http1Request) -> None:
