@@ -16,8 +16,6 @@ from typing import cast
 
 import httptools
 
-from attache_core.http1.request import Http1Request
-
 MAX_UNREAD_BYTES = 1 << 20
 """Body that may wait to be read."""
 
@@ -94,19 +92,20 @@ class Http1Connection(asyncio.Protocol):
         """
         return self._incoming is None and not self._transport.is_closing() and not self._is_readable()
 
-    async def send(self, request: Http1Request) -> Http1Response:
-        """Send a request; returns when the response's head has come. Cancelled before that, the connection ends.
+    async def send(self, request: bytes, *, is_head: bool = False) -> Http1Response:
+        """Send a whole request; returns when the response's head has come. Cancelled before that, the connection ends.
+
+        Args:
+            is_head: whether the request's method is HEAD: its response has no body, whatever it says.
 
         Raises:
             BrokenOffError: no response came; also while its body is read.
-            ValueError: the request is none.
         """
-        data = request.encode()
         head = asyncio.get_running_loop().create_future()
-        incoming = self._incoming = _Incoming(head, without_body=request.method == "HEAD")
+        incoming = self._incoming = _Incoming(head, without_body=is_head)
         if self._transport.is_closing():
             raise BrokenOffError("the connection was closed")
-        self._transport.write(data)
+        self._transport.write(request)
         try:
             await head
         except BaseException:
@@ -200,7 +199,7 @@ class Http1Connection(asyncio.Protocol):
         data = incoming.chunks[0] if len(incoming.chunks) == 1 else b"".join(incoming.chunks)
         incoming.chunks = []
         incoming.unread_bytes = 0
-        if self._paused:
+        if self._paused and not self._transport.is_closing():
             self._paused = False
             self._transport.resume_reading()
         return data
@@ -210,6 +209,9 @@ class Http1Connection(asyncio.Protocol):
         if self._incoming is not incoming:
             return
         self._incoming = None
+        incoming.ended = True
+        incoming.chunks.clear()
+        self._changed.set()
         if incoming.keep_alive and not self._paused and self._transport.get_write_buffer_size() == 0:
             self._released(self)
         else:

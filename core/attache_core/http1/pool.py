@@ -40,11 +40,12 @@ class Http1Pool:
             BrokenOffError: no response came; also while its body is read.
             ValueError: the request is none.
         """
+        data = request.encode()
         connection = self._kept()
         if connection is None:
             connection = await self._dial(lambda: Http1Connection(self._keep))
             self._open.add(connection)
-        return await connection.send(request)
+        return await connection.send(data, is_head=request.method == "HEAD")
 
     def close(self) -> None:
         """Close every connection; responses that are not complete break off."""

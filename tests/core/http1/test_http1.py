@@ -208,7 +208,25 @@ async def test_closing_a_body_early_ends_the_connection() -> None:
         response = await pool.send(REQUEST)
         await response.body.aclose()
         await server.closed.wait()
+        assert [data async for data in response.body] == []
         assert (await whole(pool))[2] == b"hi"
+
+
+async def test_request_that_is_refused_leaves_the_kept_connection_alone() -> None:
+    async with answering([SIZED], [SIZED]) as (server, pool):
+        await whole(pool)
+        with pytest.raises(ValueError, match="not a header"):
+            await pool.send(Http1Request("POST", "/", {"x": "\n"}))
+        await whole(pool)
+    assert server.connections == 1
+
+
+async def test_closing_the_pool_breaks_off_what_is_under_way() -> None:
+    async with answering([b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"]) as (_, pool):
+        response = await pool.send(REQUEST)
+        pool.close()
+        with pytest.raises(BrokenOffError):
+            await anext(response.body)
 
 
 async def test_cancelled_request_ends_the_connection() -> None:
