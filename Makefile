@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PEERS  := benchmarks/.venv
 
 .DEFAULT_GOAL := help
 
@@ -44,8 +45,13 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+$(PEERS)/.ready: benchmarks/requirements.lock
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r benchmarks/requirements.lock
+	@touch $@
+
 .PHONY: bench
-bench: $(READY) ## Measure Attaché beside Envoy alone and the model server alone
+bench: $(READY) $(PEERS)/.ready ## Measure Attaché beside Envoy alone, agentic-api and the model server alone
 	$(BIN)/python -m benchmarks
 
 .PHONY: proto
@@ -58,7 +64,9 @@ lock: $(READY) ## Resolve requirements.lock anew
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		benchmarks/requirements.in -o benchmarks/requirements.lock
 
 .PHONY: clean
 clean: ## Remove the venv and every cache
-	rm -rf $(VENV) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache tests/typescript/node_modules tests/codex/node_modules
+	rm -rf $(VENV) $(PEERS) .envoys .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache tests/typescript/node_modules tests/codex/node_modules

@@ -19,6 +19,7 @@ from benchmarks.measure import TargetResult, measure_generator, measure_target
 from benchmarks.plan import FULL, QUICK, Plan
 from benchmarks.report import Run, markdown
 from benchmarks.targets import (
+    GATEWAYS,
     TARGETS,
     Sizes,
     Target,
@@ -28,6 +29,7 @@ from benchmarks.targets import (
     running_model,
     running_target,
 )
+from benchmarks.tool_calls import CallsResult, measure_calls
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a minute at most, and only one round")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
+    parser.add_argument("--only-calls", action="store_true", help="only what a turn with an MCP call costs")
     parser.add_argument("--rounds", type=int, help="how often every target is started and measured")
     parser.add_argument("--workers", type=int, default=1, help="worker processes of Attaché")
     parser.add_argument("--envoy-threads", type=int, default=1, help="worker threads of every Envoy")
@@ -44,28 +47,53 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     plan = QUICK if options.quick else FULL
     plan = replace(plan, rounds=options.rounds or plan.rounds)
+    plan = replace(plan, only_calls=options.only_calls)
     run = uvloop.run(_measure(plan, Sizes(options.envoy_threads, options.workers), options.targets))
     _write(run, options.out)
-    sys.exit(1 if _errors(run.targets) else 0)
+    sys.exit(1 if _errors(run) else 0)
 
 
 async def _measure(plan: Plan, sizes: Sizes, names: Sequence[TargetName]) -> Run:
     machine = machine_line()
+    generator: dict[int, float] = {}
     results: list[TargetResult] = []
+    calls: CallsResult | None = None
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(running_model())
         mcp_url = None
-        if {"fused", "split"} & set(names):
+        if set(GATEWAYS) & set(names):
             mcp_url = await stack.enter_async_context(running_mcp_server())
-        generator = await _measure_generator(model, sizes, plan)
-        for number in range(plan.rounds):
-            for name in names:
-                sys.stderr.write(f"round {number + 1} of {plan.rounds}: {name}\n")
-                async with running_target(name, model, sizes) as target:
-                    results.append(await measure_target(target, model, plan, mcp_url))
+            calls = await _measure_calls(model, mcp_url, plan, sizes, names)
+        if not plan.only_calls:
+            generator = await _measure_generator(model, sizes, plan)
+            results = await _measure_targets(model, mcp_url, plan, sizes, names)
     settings = {"rounds": plan.rounds, "seconds for each cell": plan.duration_s, **asdict(sizes)}
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Run(when, machine, versions(), settings, generator, results)
+    return Run(when, machine, versions(), settings, generator, results, calls)
+
+
+async def _measure_calls(
+    model: Target, mcp_url: str, plan: Plan, sizes: Sizes, names: Sequence[TargetName]
+) -> CallsResult:
+    """All gateways run at once, so that they can be asked in turn; those that are not asked do nothing."""
+    sys.stderr.write("turns with an MCP call\n")
+    async with AsyncExitStack() as stack:
+        gateways = [
+            await stack.enter_async_context(running_target(name, model, sizes)) for name in GATEWAYS if name in names
+        ]
+        return await measure_calls(model, gateways, mcp_url, plan.call_repetitions)
+
+
+async def _measure_targets(
+    model: Target, mcp_url: str | None, plan: Plan, sizes: Sizes, names: Sequence[TargetName]
+) -> list[TargetResult]:
+    results: list[TargetResult] = []
+    for number in range(plan.rounds):
+        for name in names:
+            sys.stderr.write(f"round {number + 1} of {plan.rounds}: {name}\n")
+            async with running_target(name, model, sizes) as target:
+                results.append(await measure_target(target, model, plan, mcp_url))
+    return results
 
 
 async def _measure_generator(model: Target, sizes: Sizes, plan: Plan) -> dict[int, float]:
@@ -83,12 +111,13 @@ def _write(run: Run, folder: Path) -> None:
     sys.stdout.write(table)
 
 
-def _errors(results: Sequence[TargetResult]) -> int:
-    return sum(
+def _errors(run: Run) -> int:
+    calls = sum(result.errors for result in run.calls.gateways) if run.calls else 0
+    return calls + sum(
         sum(cell.errors for cell in result.cells)
         + (result.chain.errors if result.chain else 0)
         + (result.tool.errors if result.tool else 0)
-        for result in results
+        for result in run.targets
     )
 
 

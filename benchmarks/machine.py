@@ -13,6 +13,7 @@ import psutil
 from attache_envoy.run.envoy_binary import find_envoy, read_version
 
 PACKAGES = ("agentic-attache", "grpcio", "protobuf", "uvloop", "orjson", "sqlalchemy", "mcp")
+PEERS = Path(__file__).parent / "requirements.lock"
 
 
 def machine_line() -> str:
@@ -24,11 +25,12 @@ def machine_line() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, Envoy, and the packages that matter for speed."""
+    """Of Python, Envoy, the packages that matter for speed, and what is measured beside them."""
     named = {package: version(package) for package in PACKAGES}
     told = read_version(find_envoy())
     number = re.search(r"/(\d+\.\d+\.\d+)", told)
-    return {"Python": platform.python_version(), "Envoy": number.group(1) if number else told, **named}
+    peers = dict(re.findall(r"^(\S+)==(\S+)", PEERS.read_text(), re.MULTILINE))
+    return {"Python": platform.python_version(), "Envoy": number.group(1) if number else told, **named, **peers}
 
 
 def _processor() -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import dataclass, replace
 from statistics import median
 
-from attache_core.json_codec import Json, decode, encode
-from benchmarks.exchange import ClientConnection, Exchanged, connect, request_bytes
+from attache_core.json_codec import Json
 from benchmarks.load import Load, Measured, percentile, run_load
 from benchmarks.plan import JSON_MODEL, QUESTION, Cell, Plan, cells_of
 from benchmarks.processes import usage_of
 from benchmarks.targets import Target
+from benchmarks.turns import Turns
 
 WARMUP_CONNECTIONS = 4
 """More would only queue up, and be waited for."""
 
-TURN_S = 30.0
 EDGE_TURNS = 10
 """The first and the last so many turns of a chain are compared, by their medians."""
 
@@ -139,35 +137,8 @@ def _cpu_s(target: Target, model: Target) -> tuple[float, float, float]:
     return own, usage_of(model.pid).cpu_s, times.user + times.system
 
 
-class _Turns:
-    """One connection that carries one turn after another and reads each answer."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._answers: asyncio.Queue[Exchanged] = asyncio.Queue()
-        self._connection: ClientConnection | None = None
-
-    async def ask(self, body: Json) -> tuple[Exchanged, Json]:
-        """One turn: how it went, and the response object, or `{}` when it failed."""
-        if self._connection is None:
-            self._connection = await connect(self._target.url, self._answered, keep_body=True)
-        self._connection.send(request_bytes(self._target.url, encode(body)))
-        async with asyncio.timeout(TURN_S):
-            exchanged = await self._answers.get()
-        return exchanged, decode(exchanged.body) if exchanged.status == 200 else {}
-
-    def close(self) -> None:
-        """Disconnect."""
-        if self._connection is not None:
-            self._connection.close()
-
-    def _answered(self, connection: ClientConnection, exchanged: Exchanged) -> None:
-        del connection
-        self._answers.put_nowait(exchanged)
-
-
 async def _one_response(target: Target) -> None:
-    turns = _Turns(target)
+    turns = Turns(target.url)
     exchanged, _ = await turns.ask({"model": JSON_MODEL, "input": QUESTION, "store": False})
     turns.close()
     if exchanged.status != 200:
@@ -175,7 +146,7 @@ async def _one_response(target: Target) -> None:
 
 
 async def _measure_chain(target: Target, plan: Plan) -> ChainResult:
-    turns = _Turns(target)
+    turns = Turns(target.url)
     times: list[float] = []
     previous: str | None = None
     for _ in range(plan.chain_turns):
@@ -195,7 +166,7 @@ async def _measure_chain(target: Target, plan: Plan) -> ChainResult:
 async def _measure_tool(target: Target, plan: Plan, mcp_url: str) -> ToolResult:
     tool = {"type": "mcp", "server_label": "weather", "server_url": mcp_url, "require_approval": "never"}
     body: Json = {"model": "attache-demo", "input": QUESTION, "tools": [tool]}
-    turns = _Turns(target)
+    turns = Turns(target.url)
     times: list[float] = []
     errors = 0
     for _ in range(plan.tool_calls + 1):

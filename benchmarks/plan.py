@@ -30,6 +30,8 @@ class Plan:
         connections: of the cells at full speed.
         chain_turns: the length of the chain of turns.
         tool_calls: how many turns with an MCP call follow the first one.
+        call_repetitions: how often a turn with an MCP call and its parts are measured, each in turn.
+        only_calls: leave out everything else.
     """
 
     rounds: int
@@ -38,10 +40,14 @@ class Plan:
     connections: tuple[int, ...]
     chain_turns: int = 200
     tool_calls: int = 20
+    call_repetitions: int = 100
+    only_calls: bool = False
 
 
 FULL = Plan(rounds=3, duration_s=0.8, warmup_s=0.2, connections=(1, 16, 64))
-QUICK = Plan(rounds=1, duration_s=0.3, warmup_s=0.05, connections=(1, 16), chain_turns=30, tool_calls=5)
+QUICK = Plan(
+    rounds=1, duration_s=0.3, warmup_s=0.05, connections=(1, 16), chain_turns=30, tool_calls=5, call_repetitions=15
+)
 
 
 @dataclass(frozen=True, slots=True)

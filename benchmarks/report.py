@@ -6,12 +6,31 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from textwrap import wrap
 
 from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
 from benchmarks.targets import TARGETS
+from benchmarks.tool_calls import CallResult, CallsResult
 
-NAMES = {"direct": "model server alone", "envoy": "Envoy alone", "fused": "Attaché fused", "split": "Attaché split"}
+NAMES = {
+    "direct": "model server alone",
+    "envoy": "Envoy alone",
+    "fused": "Attaché fused",
+    "split": "Attaché split",
+    "agentic": "agentic-api",
+}
 KINDS = {"json": "JSON", "sse": "SSE, 200 deltas at full speed", "paced": "SSE, 20 deltas at 40/s"}
+
+ABOUT_CALLS = """\
+A turn as JSON: two rounds of inference, and between them the call of a tool on a server that the gateway knows already.
+One request at a time; medians of {repetitions} repetitions, in which all parts and gateways take turns. Without a
+gateway, the rounds take {parts.first_round_ms:.2f} and {parts.second_round_ms:.2f} ms, the call on an open session
+{parts.session_call_ms:.2f} ms with Attaché's client, {parts.sdk_call_ms:.2f} ms with the official SDK's. `over direct`
+is what the turn takes longer than the rounds sent straight to the model server and Attaché's bare call, `over SDK` the
+same with the SDK's, `at best` the first of the fastest of each, which other load disturbs least. `over rounds` is what
+it takes longer than two turns of one round through the same gateway and the bare call: less than nothing where a second
+round costs less than a second turn. CPU is the gateway's, for one such turn.
+"""
 
 CellKey = tuple[str, bool, int]
 """Kind, stored, connections."""
@@ -27,6 +46,7 @@ class Run:
         settings: what the run was told.
         generator: requests a second of the load generator alone, by connections.
         targets: one result for each target and round.
+        calls: what turns with an MCP call cost; None when no gateway was measured.
     """
 
     when: str
@@ -35,6 +55,7 @@ class Run:
     settings: dict[str, object]
     generator: dict[int, float]
     targets: list[TargetResult]
+    calls: CallsResult | None = None
 
 
 def median_cell(results: Sequence[CellResult]) -> CellResult:
@@ -91,10 +112,8 @@ def markdown(run: Run) -> str:
         f"The load generator alone, against Envoy's own answer: {generator}.",
         "",
         *_cell_lines(cells),
-        "",
-        "## A chain of turns, an MCP call, memory",
-        "",
-        *_lone_lines(run.targets),
+        *(("", "## A chain of turns, an MCP call, memory", "", *_lone_lines(run.targets)) if run.targets else ()),
+        *(_call_lines(run.calls) if run.calls else ()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -160,6 +179,25 @@ def _chain_text(chains: Sequence[ChainResult]) -> str:
         return "- | - | -"
     first, last = median(chain.first_ms for chain in chains), median(chain.last_ms for chain in chains)
     return f"{first:.2f} | {last:.2f} (turn {max(chain.turns for chain in chains)}) | {last / first:.2f}"
+
+
+def _call_lines(calls: CallsResult) -> Iterator[str]:
+    yield from ("", "## One warm MCP call", "")
+    yield from wrap(ABOUT_CALLS.format(repetitions=calls.repetitions, parts=calls.parts), 118)
+    yield ""
+    yield "| | turn ms | one round ms | over direct | at best | over SDK | over rounds | CPU ms |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    yield from map(_call_row, calls.gateways)
+
+
+def _call_row(result: CallResult) -> str:
+    stored = ", stored" if result.store else ""
+    failed = f" **{result.errors} errors**" if result.errors else ""
+    return (
+        f"| {NAMES[result.target]}{stored}{failed} | {result.turn_ms:.2f} | {result.one_round_ms:.2f} "
+        f"| {result.over_direct_ms:+.2f} | {result.over_direct_best_ms:+.2f} | {result.over_sdk_ms:+.2f} "
+        f"| {result.over_rounds_ms:+.2f} | {result.cpu_ms:.1f} |"
+    )
 
 
 def _tool_text(tools: Sequence[ToolResult]) -> str:

@@ -1,4 +1,4 @@
-"""What is measured: the model server itself, Envoy with nothing but a router, Attaché fused and split.
+"""What is measured: the model server itself, Envoy with nothing but a router, Attaché fused and split, agentic-api.
 
 Each is a process of its own, started fresh, and gone when the block ends; `running_target` gives its URL and the
 process whose tree is its cost. All stand before one model server.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -21,9 +22,16 @@ from typing import Literal, get_args
 from attache_envoy.run.envoy_binary import find_envoy
 from benchmarks.envoy_alone import DirectResponse, bootstrap, wait_for_listeners
 
-TargetName = Literal["direct", "envoy", "fused", "split"]
+TargetName = Literal["direct", "envoy", "fused", "split", "agentic"]
 TARGETS: tuple[TargetName, ...] = get_args(TargetName)
 
+GATEWAYS: tuple[TargetName, ...] = ("fused", "split", "agentic")
+"""Those that store turns and run tools."""
+
+AGENTIC_SERVER = Path(__file__).parent / ".venv" / "bin" / "agentic-server"
+"""The Rust gateway's binary, which `make bench` installs from its wheel."""
+
+POLL_S = 0.02
 START_S = 60.0
 STOP_S = 15.0
 
@@ -42,8 +50,8 @@ class Target:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it is Attaché: stores turns and runs tools."""
-        return self.name in ("fused", "split")
+        """Whether it stores turns and runs tools."""
+        return self.name in GATEWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,10 @@ async def running_target(name: TargetName, model: Target, sizes: Sizes) -> Async
     with tempfile.TemporaryDirectory(prefix="attache-bench-") as folder:
         if name == "envoy":
             async with running_envoy(model.url, Path(folder), sizes) as (pid, url, _):
+                yield Target(name, url, pid)
+            return
+        if name == "agentic":
+            async with _running_agentic(model.url, Path(folder)) as (pid, url):
                 yield Target(name, url, pid)
             return
         command = _attache(name, model.url, Path(folder), sizes)
@@ -112,6 +124,47 @@ def _attache(placement: str, model_url: str, folder: Path, sizes: Sizes) -> tupl
         *("--storage", f"sqlite:///{folder / 'bench.db'}", "--workers", str(sizes.workers)),
         *("--concurrency", str(sizes.envoy_threads)),
     )
+
+
+@asynccontextmanager
+async def _running_agentic(model_url: str, folder: Path) -> AsyncIterator[tuple[int, str]]:
+    """agentic-api as it comes, but for what it needs to reach servers on this machine."""
+    if not AGENTIC_SERVER.exists():
+        raise RuntimeError(f"{AGENTIC_SERVER} is not installed: run `make bench`, or leave agentic out of --targets.")
+    port = _free_port()
+    command = (
+        *(str(AGENTIC_SERVER), "--llm-api-base", model_url, "--skip-llm-ready-check"),
+        *("--gateway-host", "127.0.0.1", "--gateway-port", str(port)),
+        *("--db-url", f"sqlite://{folder / 'bench.db'}?mode=rwc"),
+    )
+    settings = {"AGENTIC_API_HOME": str(folder), "AGENTIC_MCP_ALLOWED_HOSTS": "127.0.0.1"}
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env={**_environment(), **settings}
+    )
+    try:
+        async with asyncio.timeout(START_S):
+            await _accepts(port)
+        yield process.pid, f"http://127.0.0.1:{port}"
+    finally:
+        await _stop(process)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+async def _accepts(port: int) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(POLL_S)
+            continue
+        writer.close()
+        return
 
 
 @asynccontextmanager

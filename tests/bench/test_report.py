@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
 from benchmarks.report import Run, cells_by_target, markdown, median_cell
+from benchmarks.tool_calls import CallResult, CallsResult, PartsResult
 
 CELL = CellResult(
     kind="json",
@@ -87,3 +88,24 @@ def test_lone_measurements_are_shown_with_their_errors() -> None:
     assert row(report, "Attaché split", "| Attaché split") == (
         "| Attaché split **2 errors** | 4.00 | 6.00 (turn 200) | 1.50 | 30.0 | 10.0 | 100 | 110 |"
     )
+
+
+def test_turns_with_a_call_are_shown_with_their_parts_and_errors() -> None:
+    stored = CallResult(
+        target="agentic",
+        store=True,
+        turn_ms=9.0,
+        one_round_ms=1.5,
+        over_sdk_ms=4.0,
+        over_direct_ms=6.0,
+        over_direct_best_ms=5.5,
+        over_rounds_ms=-0.25,
+        cpu_ms=2.0,
+        errors=1,
+    )
+    calls = CallsResult(20, PartsResult(0.5, 0.25, 4.25, 2.25), [stored])
+    report = markdown(replace(run_of(), calls=calls))
+    assert row(report, "agentic-api", "| agentic-api") == (
+        "| agentic-api, stored **1 errors** | 9.00 | 1.50 | +6.00 | +5.50 | +4.00 | -0.25 | 2.0 |"
+    )
+    assert "the rounds take 0.50 and 0.25 ms, the call on an open session 2.25 ms" in " ".join(report.split())

@@ -11,7 +11,8 @@ import pytest
 from benchmarks.measure import measure_target
 from benchmarks.plan import Cell, Plan, cells_of
 from benchmarks.processes import usage_of
-from benchmarks.targets import Sizes, Target, running_envoy, running_model, running_target
+from benchmarks.targets import Sizes, Target, running_envoy, running_mcp_server, running_model, running_target
+from benchmarks.tool_calls import measure_calls
 
 PLAN = Plan(rounds=1, duration_s=0.05, warmup_s=0.01, connections=(1, 2))
 
@@ -34,6 +35,19 @@ async def test_every_cell_of_envoy_alone_is_measured_without_error() -> None:
     assert measured == [(cell.kind, cell.store, cell.connections) for cell in cells_of(PLAN, target)]
     assert [cell.errors for cell in result.cells] == [0] * 5
     assert (result.chain, result.tool, result.processes) == (None, None, 1)
+
+
+@pytest.mark.e2e
+async def test_turns_with_a_call_are_measured_without_error() -> None:
+    async with (
+        asyncio.timeout(60),
+        running_model() as model,
+        running_mcp_server() as mcp_url,
+        running_target("fused", model, Sizes()) as fused,
+    ):
+        calls = await measure_calls(model, [fused], mcp_url, 2)
+    measured = [(result.target, result.store, result.errors) for result in calls.gateways]
+    assert (calls.repetitions, measured) == (2, [("fused", False, 0), ("fused", True, 0)])
 
 
 def test_stored_cells_are_only_for_what_keeps_state() -> None:

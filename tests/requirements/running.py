@@ -39,6 +39,12 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
+        "run-http1",
+        DESIGN,
+        "A connection of the HTTP client carries one whole response after another, or ends, whatever a server sends.",
+        ("tests/core/http1/",),
+    ),
+    Requirement(
         "run-logs",
         DESIGN,
         "Logs are JSON lines of the level that is set, and what children print comes out whole, line by line.",

@@ -209,6 +209,12 @@ REQUIREMENTS = (
         within("tests/e2e/test_approvals.py", "test_request_is_in_what_the_client_gets_and_in_what_is_stored"),
     ),
     Requirement(
+        "tool-mcp-direct",
+        DESIGN,
+        "A call without the SDK, on a server of the stateless protocol, says and reads what the SDK would.",
+        (f"{_MCP}/test_direct_calls.py",),
+    ),
+    Requirement(
         "tool-mixed-rounds",
         FUNCTIONS,
         "A round with calls of both kinds runs those of the gateway and returns the client's.",

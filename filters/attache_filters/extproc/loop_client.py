@@ -6,12 +6,12 @@ take, because the turn's own limits and the client's patience bound it. It outli
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-
-import httpx
+import asyncio
+from collections.abc import Callable
 
 from attache_core.errors import UpstreamError
 from attache_core.events.error_codes import BROKE_OFF, UNAVAILABLE
+from attache_core.http1 import BrokenOffError, Http1Body, Http1Connection, Http1Pool, Http1Request
 from attache_filters.extproc.headers import request_headers, response_headers
 from attache_filters.sdk.http import HttpRequest, HttpResponse
 
@@ -19,9 +19,8 @@ CONNECT_TIMEOUT_S = 5.0
 MAX_IDLE_CONNECTIONS = 256
 """How many connections to one loop listener are kept for reuse; how many may be open is not limited."""
 
-_OUT_OF_REACH = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-_TIMEOUTS = {"connect": CONNECT_TIMEOUT_S, "pool": CONNECT_TIMEOUT_S, "read": None, "write": None}
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=60)
+IDLE_S = 60.0
+"""How long one is kept, in seconds."""
 
 
 class LoopClient:
@@ -32,7 +31,8 @@ class LoopClient:
     """
 
     def __init__(self, uds: str) -> None:
-        self._transport = httpx.AsyncHTTPTransport(uds=uds, limits=_LIMITS)
+        self._uds = uds
+        self._pool = Http1Pool(self._dial, max_idle=MAX_IDLE_CONNECTIONS, idle_s=IDLE_S)
 
     async def send(self, request: HttpRequest, *, authority: str) -> HttpResponse:
         """Send one request; the response's body arrives as it is read, and must be read to its end or closed.
@@ -42,53 +42,43 @@ class LoopClient:
                 body is read. The words are those of the API: to a client all below is the inference server.
         """
         headers = {**request_headers(request.headers), "host": authority or "localhost"}
-        outgoing = httpx.Request(
-            request.method,
-            "http://loop/",
-            headers=[(name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in headers.items()],
-            content=request.body,
-            extensions={"timeout": _TIMEOUTS, "target": request.path.encode("utf-8", "surrogateescape")},
-        )
         try:
-            response = await self._transport.handle_async_request(outgoing)
-        except _OUT_OF_REACH as error:
+            response = await self._pool.send(Http1Request(request.method, request.path, headers, request.body))
+        except OSError as error:
             message = "The inference server is out of reach."
             raise UpstreamError(message, http_status=503, code=UNAVAILABLE) from error
-        except httpx.TransportError as error:
+        except BrokenOffError as error:
             raise _broken_off() from error
-        return HttpResponse(response.status_code, response_headers(dict(response.headers)), LoopBody(response))
+        return HttpResponse(response.status, response_headers(response.headers), LoopBody(response.body))
 
     async def close(self) -> None:
         """Close every connection. Called once, after the last turn."""
-        await self._transport.aclose()
+        self._pool.close()
+
+    async def _dial(self, protocol: Callable[[], Http1Connection]) -> Http1Connection:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            _, connection = await asyncio.get_running_loop().create_unix_connection(protocol, self._uds)
+        return connection
 
 
 class LoopBody:
     """The body of one response of a loop listener: an asynchronous iterator of bytes; `aclose` drops the rest."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        self._response = response
-        self._stream = _read(response)
+    def __init__(self, body: Http1Body) -> None:
+        self._body = body
 
     def __aiter__(self) -> LoopBody:
         return self
 
     async def __anext__(self) -> bytes:
         try:
-            return await anext(self._stream)
-        except httpx.TransportError as error:
+            return await anext(self._body)
+        except BrokenOffError as error:
             raise _broken_off() from error
 
     async def aclose(self) -> None:
         """Nobody wants the rest: the sub-request ends now."""
-        await self._stream.aclose()
-        await self._response.aclose()
-
-
-async def _read(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    async for data in response.aiter_raw():
-        if data:
-            yield data
+        await self._body.aclose()
 
 
 def _broken_off() -> UpstreamError:

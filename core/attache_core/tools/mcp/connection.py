@@ -19,8 +19,10 @@ from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from attache_core.tools.mcp.addresses import resolve
+from attache_core.tools.mcp.direct_calls import DirectCalls
 from attache_core.tools.mcp.failure import TransportNotSpokenError
 from attache_core.tools.mcp.http_sse import SseWire
 from attache_core.tools.mcp.server import McpServer
@@ -40,10 +42,22 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection: the SDK's client, and what carries its messages."""
+    """An open connection.
+
+    Attributes:
+        client: the SDK's.
+        wire: what carries its messages.
+        calls: what calls tools past the client, where the server's protocol allows it.
+    """
 
     client: Client
     wire: Wire
+    calls: DirectCalls | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether a later use should open another."""
+        return self.wire.broken or (self.calls is not None and self.calls.broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +136,12 @@ class _Opening:
             )
             client = Client(transport, cache=None, client_info=_CLIENT_INFO, message_handler=self.on_message)
             opened = await stack.enter_async_context(client)
+            calls = None
+            if opened.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                calls = DirectCalls(self.server, self.endpoint, settings, self.connector.tls, _CLIENT_INFO)
+                stack.callback(calls.close)
             self.stack.push_async_exit(stack.pop_all())
-        return Connection(opened, wire)
+        return Connection(opened, wire, calls)
 
     async def _over_sse(self) -> Connection:
         wire = SseWire(self.server, self.endpoint, self.connector.settings, self.connector.tls)

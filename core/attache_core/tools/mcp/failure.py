@@ -10,7 +10,7 @@ import secrets
 
 from attache_core.errors import ToolError
 from attache_core.json_codec import Json
-from attache_core.tools.call_errors import CONNECTION_CLOSED, http_error, protocol_error
+from attache_core.tools.call_errors import CONNECTION_CLOSED, PARSE_ERROR, http_error, protocol_error
 
 NOT_MCP = "The MCP server's answer is not valid MCP."
 CLOSED = "The MCP server closed the connection before it answered."
@@ -47,6 +47,11 @@ def unreachable(message: str = UNREACHABLE) -> Json:
 def closed() -> Json:
     """The error object for a connection that ended before an answer came."""
     return protocol_error(CONNECTION_CLOSED, CLOSED)
+
+
+def too_large() -> Json:
+    """The error object for an answer over the gateway's limit."""
+    return protocol_error(PARSE_ERROR, TOO_LARGE)
 
 
 def http_failure(status: int) -> Json:

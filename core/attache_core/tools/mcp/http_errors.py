@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx2
 
 from attache_core.json_codec import Json
-from attache_core.tools.call_errors import PARSE_ERROR, REQUEST_TIMEOUT, protocol_error
-from attache_core.tools.mcp.failure import TIMED_OUT, TOO_LARGE, closed, unreachable
+from attache_core.tools.call_errors import REQUEST_TIMEOUT, protocol_error
+from attache_core.tools.mcp.failure import TIMED_OUT, closed, too_large, unreachable
 
 
 def error_object(error: Exception) -> Json:
@@ -14,7 +14,7 @@ def error_object(error: Exception) -> Json:
     if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return unreachable()
     if isinstance(error, httpx2.DecodingError):
-        return protocol_error(PARSE_ERROR, TOO_LARGE)
+        return too_large()
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
         return protocol_error(REQUEST_TIMEOUT, TIMED_OUT)
     return closed()

@@ -37,11 +37,11 @@ from attache_core.json_codec import Json
 from attache_core.tools.call_errors import PARSE_ERROR, protocol_error
 from attache_core.tools.mcp.failure import (
     NOT_MCP,
-    TOO_LARGE,
     McpServerError,
     TransportNotSpokenError,
     closed,
     http_failure,
+    too_large,
     wire_error,
 )
 from attache_core.tools.mcp.http_errors import error_object
@@ -136,7 +136,7 @@ class SseWire:
                 for frame in decoder.feed(chunk):
                     yield frame
         except UpstreamError:
-            raise McpServerError(protocol_error(PARSE_ERROR, TOO_LARGE)) from None
+            raise McpServerError(too_large()) from None
         except httpx2.TransportError as error:
             raise McpServerError(error_object(error)) from None
 

@@ -26,6 +26,8 @@ from mcp_types import (
     PaginatedRequestParams,
     ToolListChangedNotification,
 )
+from mcp_types.methods import validate_server_result
+from mcp_types.version import LATEST_MODERN_VERSION
 from pydantic import TypeAdapter
 
 from attache_core.json_codec import Json
@@ -69,7 +71,7 @@ class McpSession:
     @property
     def usable(self) -> bool:
         """Whether a new caller should use it; while it is still being opened, yes."""
-        broken = self._connection is not None and self._connection.wire.broken
+        broken = self._connection is not None and self._connection.broken
         return not (self._closing.is_set() or self._failure is not None or broken)
 
     @property
@@ -123,6 +125,8 @@ class McpSession:
                 raise
             # A change that was announced meanwhile has set the expiry back, so this list serves its caller only.
             self._tools = tools
+            if self._connection is not None and self._connection.calls is not None:
+                self._connection.calls.learn(tools)
             return tools
 
     async def call(self, name: str, arguments: Json, report: Report | None = None) -> CallResult:
@@ -131,10 +135,14 @@ class McpSession:
         Raises:
             McpServerError: the result did not come back, or the server refused the call.
         """
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
         async with self._sdk() as client:
-            on_progress = None if report is None else _progress_to(report)
-            result = await client.session.send_request(request, _CALL_RESULT, progress_callback=on_progress)
+            calls = None if self._connection is None else self._connection.calls
+            if calls is not None:
+                result = _parsed(await calls.call(name, arguments, client.protocol_version, report))
+            else:
+                request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+                on_progress = None if report is None else _progress_to(report)
+                result = await client.session.send_request(request, _CALL_RESULT, progress_callback=on_progress)
         if isinstance(result, InputRequiredResult):
             message = "The tool asks for input from a user, which the gateway cannot give."
             raise McpServerError(protocol_error(INTERNAL_ERROR, message))
@@ -203,6 +211,12 @@ SessionMaker = Callable[[McpServer], McpSession]
 def session_maker(settings: McpSettings) -> SessionMaker:
     """What makes sessions with these settings. They share the trust store of TLS, which is read here, once."""
     return partial(McpSession, connector=Connector(settings))
+
+
+def _parsed(result: Json) -> CallToolResult | InputRequiredResult:
+    """The result of a call by the protocol of direct calls. Raises ValidationError when it is not one."""
+    validate_server_result("tools/call", LATEST_MODERN_VERSION, result)
+    return _CALL_RESULT.validate_python(result, by_name=False)
 
 
 def _first_of_each_name(tools: Sequence[Json]) -> tuple[Json, ...]:

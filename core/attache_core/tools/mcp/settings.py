@@ -38,7 +38,8 @@ class McpSettings(OutboundSettings):
     """Open sessions per worker process; one is kept for each server and credential. The longest idle one makes room."""
 
     max_connections_per_session: int = Field(default=100, ge=2)
-    """TCP connections of one session: as many calls to one server can be under way at once."""
+    """TCP connections of one session. As many calls to one server can be under way at once, but for two where the
+    server speaks the stateless protocol: one connection listens for changes, one lists tools. Further calls wait."""
 
     max_servers_per_request: int = Field(default=64, ge=1)
     """MCP servers that one request may declare."""

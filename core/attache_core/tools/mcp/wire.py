@@ -23,6 +23,7 @@ from attache_core.json_codec import Json
 from attache_core.tools.call_errors import PARSE_ERROR, protocol_error
 from attache_core.tools.mcp.failure import NOT_MCP, http_failure, wire_error
 from attache_core.tools.mcp.http_errors import error_object
+from attache_core.tools.mcp.json_rpc import is_answer, is_refusal, message_of
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.outbound.pinned import PinnedTransport
@@ -32,7 +33,7 @@ from attache_core.tools.task_scope import TaskScope
 _MAX_EVENT_STREAMS = 16
 """GET requests per session. A server that ends its event stream at once would else be asked again every second."""
 
-_KEEPALIVE_S = 4.0
+KEEPALIVE_S = 4.0
 """Common servers close idle connections after 5 s; a request on one that is just being closed would be lost."""
 
 _SESSION_HEADER = "mcp-session-id"
@@ -77,7 +78,7 @@ class ServerWire(httpx2.AsyncBaseTransport):
         await self._http.aclose()
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
-        asked = _message(request.content) or {}
+        asked = message_of(request.content) or {}
         method = asked.get("method")
         if method == "notifications/cancelled":
             # The SDK sends notifications one after the other: a server that is slow to take one would hold up all.
@@ -112,15 +113,13 @@ class ServerWire(httpx2.AsyncBaseTransport):
             return httpx2.Response(200, headers=headers, stream=stream)
         async with aclosing(stream):
             body = b"".join([chunk async for chunk in stream])
-        message = _message(body) if content_type.startswith("application/json") else None
+        message = message_of(body) if content_type.startswith("application/json") else None
         if status == 202:
             return httpx2.Response(202)
         if status == 404 and _SESSION_HEADER in request.headers:
             self.broken = True
             return _failure(http_failure(404))
-        if message is not None and (
-            (status == 200 and _is_answer(message)) or (status >= 400 and _is_refusal(message))
-        ):
+        if message is not None and ((status == 200 and is_answer(message)) or (status >= 400 and is_refusal(message))):
             # It answers this request, whatever id it gives; servers that failed to read the request give null.
             asked_id = asked.get("id")
             same = type(message.get("id")) is type(asked_id) and message.get("id") == asked_id
@@ -176,7 +175,7 @@ def connection_limits(settings: McpSettings) -> httpx2.Limits:
     return httpx2.Limits(
         max_connections=settings.max_connections_per_session,
         max_keepalive_connections=settings.max_connections_per_session,
-        keepalive_expiry=_KEEPALIVE_S,
+        keepalive_expiry=KEEPALIVE_S,
     )
 
 
@@ -191,24 +190,6 @@ def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> h
         follow_redirects=False,
         trust_env=False,
     )
-
-
-def _message(body: bytes) -> Json | None:
-    """A JSON-RPC message, or None when it is none."""
-    try:
-        message = json_codec.decode_exactly(body)
-    except ValueError:
-        return None
-    return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
-
-
-def _is_answer(message: Json) -> bool:
-    return "method" not in message and ("result" in message or "error" in message)
-
-
-def _is_refusal(message: Json) -> bool:
-    error = message.get("error")
-    return isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str)
 
 
 def _failure(error: Json) -> httpx2.Response:

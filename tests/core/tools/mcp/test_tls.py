@@ -9,16 +9,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from attache_core.http1 import Http1Request
 from attache_core.tools.mcp.failure import McpServerError
 from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.outbound.pinned_pool import pinned_pool
+from attache_core.tools.outbound.policy import Endpoint
 
 SETTINGS = McpSettings(allow_private_addresses=True, connect_timeout_s=5)
 
@@ -74,6 +78,28 @@ async def test_server_proves_to_be_the_one_that_the_url_names(tmp_path: Path, mo
     async with teapot(certificate, asked_for) as port:
         assert await failure_at(port) == "The MCP server answered with HTTP status 418."
     assert set(asked_for) == {"localhost"}
+
+
+async def status_at(port: int) -> int:
+    tls = httpx2.create_ssl_context()
+    endpoint = Endpoint("https", "localhost", port, ("127.0.0.1",))
+    pool = pinned_pool(endpoint, tls, connect_timeout_s=5, max_idle=1, idle_s=1)
+    async with asyncio.timeout(5):
+        return (await pool.send(Http1Request("POST", "/mcp", {"host": "localhost"}))).status
+
+
+async def test_calls_ask_for_the_same_name_and_take_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("localhost", "elsewhere.test")
+    right, wrong = (write_certificate(name, tmp_path / f"{name}.pem") for name in names)
+    asked_for: list[str | None] = []
+    monkeypatch.setenv("SSL_CERT_FILE", str(right))
+    async with teapot(right, asked_for) as port:
+        assert await status_at(port) == 418
+    monkeypatch.setenv("SSL_CERT_FILE", str(wrong))
+    async with teapot(wrong, asked_for) as port:
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await status_at(port)
+    assert asked_for == ["localhost", "localhost"]
 
 
 async def test_server_with_another_name_is_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

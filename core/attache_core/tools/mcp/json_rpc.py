@@ -1,0 +1,26 @@
+"""The outermost shape of JSON-RPC 2.0 messages, as far as it says what a message is. Pure."""
+
+from __future__ import annotations
+
+from attache_core import json_codec
+from attache_core.json_codec import Json
+
+
+def message_of(body: bytes) -> Json | None:
+    """A JSON-RPC message, or None when it is none."""
+    try:
+        message = json_codec.decode_exactly(body)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
+
+
+def is_answer(message: Json) -> bool:
+    """Whether it answers a request, well or badly."""
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def is_refusal(message: Json) -> bool:
+    """Whether it has an error that is one."""
+    error = message.get("error")
+    return isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str)

@@ -1,0 +1,103 @@
+"""Calls without the SDK, on servers of the stateless protocol: they say what the SDK would, and read what it would."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Tool
+
+from attache_core import json_codec
+from attache_core.json_codec import Json
+from attache_core.testing.mcp_server import Fault, RunningMcpServer, running_mcp_server
+from attache_core.tools.gateway_tool import CallResult
+from attache_core.tools.mcp.server import Credentials, McpServer
+from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
+from attache_core.tools.mcp.settings import McpSettings
+
+MIRRORING = Tool(
+    name="ort für alle",
+    input_schema={
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "text": {"type": "string"}},
+    },
+)
+SAID_BY_BOTH = ("accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region", "host")
+
+
+@asynccontextmanager
+async def pool(settings: McpSettings, **options: Any) -> AsyncIterator[tuple[RunningMcpServer, McpServers]]:
+    async with asyncio.timeout(10), running_mcp_server(**options) as server, open_mcp_servers(settings) as mcp:
+        yield server, mcp
+
+
+def streamed(*messages: Json) -> Fault:
+    events = b"".join(b"data: " + json_codec.encode({"jsonrpc": "2.0", **message}) + b"\n\n" for message in messages)
+    return Fault(content_type="text/event-stream", body=b"id: 1\ndata:\n\n" + events)
+
+
+async def test_call_is_the_one_that_the_sdk_makes(loopback: McpSettings) -> None:
+    arguments = {"region": "Süd", "text": "x", "null": None}
+    async with pool(loopback, tools=(MIRRORING,)) as (server, mcp):
+        async with Client(streamable_http_client(server.url)) as client:
+            await client.list_tools()
+            await client.call_tool(MIRRORING.name, arguments)
+        await mcp.list_tools(McpServer(server.url))
+        result = await mcp.call_tool(McpServer(server.url), MIRRORING.name, arguments)
+        theirs, ours = (request for request in server.requests if request.method == "tools/call")
+    assert result == CallResult(f"{MIRRORING.name} {json_codec.encode(arguments).decode()}")
+    assert {**ours.params, "_meta": None} == {**theirs.params, "_meta": None}
+    assert ours.params["_meta"].keys() == theirs.params["_meta"].keys()
+    assert [ours.headers.get(name) for name in SAID_BY_BOTH] == [theirs.headers.get(name) for name in SAID_BY_BOTH]
+    assert ours.headers["mcp-param-region"] == "=?base64?U8O8ZA==?="
+
+
+async def test_calls_have_ids_of_their_own(loopback: McpSettings) -> None:
+    async with pool(loopback) as (server, mcp):
+        for _ in range(3):
+            await mcp.call_tool(McpServer(server.url), "echo", {"text": "x"})
+        ids = [request.id for request in server.requests if request.method == "tools/call"]
+    assert len(set(ids)) == 3
+
+
+async def test_credentials_are_sent_and_nothing_that_they_say_replaces_the_protocols_headers(
+    loopback: McpSettings,
+) -> None:
+    credentials = Credentials({"X-Key": "k", "Accept": "text/plain", "Mcp-Method": "tools/list"}, "s3cret")
+    async with pool(loopback) as (server, mcp):
+        await mcp.call_tool(McpServer(server.url, credentials), "echo", {"text": "x"})
+        (call,) = (request for request in server.requests if request.method == "tools/call")
+    assert (call.headers["authorization"], call.headers["x-key"]) == ("Bearer s3cret", "k")
+    assert (call.headers["accept"], call.headers["mcp-method"]) == ("application/json, text/event-stream", "tools/call")
+
+
+async def test_notifications_before_the_answer_of_a_stream_are_passed_over(loopback: McpSettings) -> None:
+    progress = {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 0.5}}
+    answer = {"id": None, "result": {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}}
+    async with pool(loopback) as (server, mcp):
+        await mcp.list_tools(McpServer(server.url))
+        server.faults["tools/call"] = streamed(progress, answer)
+        result = await mcp.call_tool(McpServer(server.url), "echo", {"text": "x"})
+    assert result == CallResult("done")
+
+
+async def test_no_more_calls_are_under_way_than_a_session_may_have_connections(
+    loopback: McpSettings, declare: Callable[..., Json]
+) -> None:
+    few = loopback.model_copy(update={"max_connections_per_session": 4})
+    async with pool(few) as (server, mcp):
+        await mcp.list_tools(McpServer(server.url))
+        async with asyncio.TaskGroup() as tasks:
+            calls = [
+                tasks.create_task(mcp.call_tool(McpServer(server.url), "slow", {"text": str(number)}))
+                for number in range(5)
+            ]
+            await server.until(lambda seen: len(seen.calls) == 2)
+            await mcp.call_tool(McpServer(f"{server.url}?another"), "echo", {"text": "meanwhile"})
+            waiting = len(server.calls) - 1
+            server.release.set()
+    assert (waiting, [call.result().output for call in calls]) == (2, [str(number) for number in range(5)])
