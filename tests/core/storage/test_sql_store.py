@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import Engine, create_engine, event
 
 from attache_core.errors import ClientError, StoreError
 from attache_core.json_codec import Json, encode
@@ -184,6 +185,34 @@ def test_items_of_a_conversation_are_found_by_key_alone(file: Path) -> None:
         plan = connection.execute(f"EXPLAIN QUERY PLAN {compiled}", {**compiled.params, **asked})
         steps = [detail for *_, detail in plan if detail.startswith(("SEARCH", "SCAN"))]
     assert not [step for step in steps if step.startswith("SCAN conversation")], steps
+
+
+async def test_one_item_of_a_conversation_is_found_and_removed_without_reading_the_others(file: Path, url: str) -> None:
+    """And whether a response has read a removed one is looked up, not searched among all of them."""
+    sent: list[tuple[str, Any]] = []
+
+    def on_statement(_connection: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        sent.append((statement, parameters))
+
+    async with open_store(url) as store:
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), [{"id": "msg_1"}, {"id": "msg_2"}])
+        lease = await store.conversations.lease("t", "conv_1", "resp_1", 60)
+        await store.save_turn("t", stored_turn("resp_1"), lease)
+        event.listen(Engine, "before_cursor_execute", on_statement)
+        await store.conversations.load_item("t", "conv_1", "msg_1")
+        await store.conversations.list_items("t", "conv_1", Page(after="msg_1"))
+        await store.conversations.remove_item("t", "conv_1", "msg_2")
+        await store.delete_turn("t", "resp_1")
+        event.remove(Engine, "before_cursor_execute", on_statement)
+    with closing(sqlite3.connect(file)) as connection:
+        plans = [connection.execute(f"EXPLAIN QUERY PLAN {statement}", asked).fetchall() for statement, asked in sent]
+    steps = {detail.split(" INDEX ")[-1] for plan in plans for *_, detail in plan if "SEARCH conversation_" in detail}
+    by_id = "conversation_items_by_id (tenant=? AND id=? AND conversation_id=?)"
+    by_key = "sqlite_autoindex_conversation_items_1 (tenant=? AND conversation_id=?"
+    turns_by_id = "sqlite_autoindex_conversation_turns_1 (tenant=? AND response_id=?)"
+    turns = "conversation_turns_by_conversation (tenant=? AND conversation_id=? AND revision>? AND revision<?)"
+    page = {f"{by_key} AND position<?)", f"{by_key} AND position=?) LEFT-JOIN"}
+    assert steps == {by_id, turns_by_id, turns, *page}
 
 
 @pytest.mark.parametrize("kind", ["sql", "memory"])
