@@ -12,7 +12,7 @@ import pytest
 from attache_core.errors import ClientError, StoreError
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
-from attache_core.storage.conversations import Lease
+from attache_core.storage.conversations import Conversation, Lease
 from attache_core.storage.store import StoredTurn
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
 from attache_core.testing.memory_store import MemoryStore
@@ -186,6 +186,44 @@ async def test_client_that_keeps_the_conversation_itself_answers_in_its_input(ga
     await gateway.turn([*said, *second["output"], {"role": "user", "content": "Thanks"}])
 
     assert gateway.server.calls == [("echo", {"text": "a"})]
+    assert gateway.asked[1]["input"][: len(gateway.asked[0]["input"])] == gateway.asked[0]["input"]
+
+
+async def test_client_that_keeps_the_conversation_itself_may_deny_one_call_after_the_other(gateway: Gateway) -> None:
+    first = await gateway.asking()
+    said = [{"role": "user", "content": "Hi"}, *first["output"], reply(requests(first)[0], approve=False)]
+    gateway.says([call("add", '{"a": 1, "b": 2}')], [message("A pity.")])
+
+    second = await gateway.turn(said)
+    third = await gateway.turn([*said, *second["output"], reply(requests(second)[0], approve=False)])
+
+    assert (kinds(second), kinds(third), gateway.server.calls) == (["mcp_approval_request"], ["message"], [])
+
+
+async def test_approval_that_was_added_to_a_conversation_runs_nothing_and_the_model_is_told(gateway: Gateway) -> None:
+    await gateway.store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+    first = await gateway.asking(conversation="conv_1")
+    added = {**reply(requests(first)[0]), "id": "mcpa_1"}
+    await gateway.store.conversations.add_items("t", "conv_1", [added])
+    gateway.says([message("Hm.")])
+
+    await gateway.turn("Well?", conversation="conv_1")
+
+    output = "The user approved this call, but this conversation has no result of it."
+    assert told(gateway.asked[0])[1:3] == [("function_call", None), ("function_call_output", output)]
+    assert gateway.server.calls == []
+
+
+async def test_conversation_goes_on_after_an_approval_in_it(gateway: Gateway) -> None:
+    await gateway.store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+    first = await gateway.asking(call("echo", '{"text": "a"}'), call("echo", '{"text": "b"}'), conversation="conv_1")
+    gateway.says([message("Done.")], [message("Bye.")])
+    yes, no = requests(first)
+
+    second = await gateway.turn([reply(yes), reply(no, approve=False)], conversation="conv_1")
+    await gateway.turn("Thanks", conversation="conv_1")
+
+    assert (kinds(second), gateway.server.calls) == (["mcp_call", "message"], [("echo", {"text": "a"})])
     assert gateway.asked[1]["input"][: len(gateway.asked[0]["input"])] == gateway.asked[0]["input"]
 
 
