@@ -146,8 +146,8 @@ class SqlConversations(Conversations):
         parameters = {"the_tenant": tenant, "ids": [item_id for item_id in item_ids if is_key(item_id)]}
         rows = await self._database.read("load_items_of_conversations", self._found_items, parameters)
         if rows:
-            self._limits.check_items(0, rows[0][1])
-        return {item_id: decode_exactly(item) for _, _, item_id, item in rows}
+            self._limits.check_items(0, rows[0][0])
+        return {item_id: decode_exactly(item) for _, item_id, item in rows}
 
     async def load_history(self, tenant: str, conversation_id: str, revision: int | None = None) -> list[Json] | None:
         """See `Conversations.load_history`."""

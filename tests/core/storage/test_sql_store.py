@@ -254,6 +254,20 @@ async def test_page_over_a_limit_is_shorter_and_says_that_there_is_more(url: str
     assert read == [items[:2], items[2:3], items[3:4], items[4:]]
 
 
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+async def test_item_of_many_conversations_counts_once(each_url: str, kind: str) -> None:
+    """However many there are: adding a stored item to one conversation after the other never comes to an end."""
+    items: list[Json] = [{"id": "msg_1", "said": "x"}, {"id": "msg_2", "said": "y"}]
+    limits = StoreLimits(max_items_bytes=len(encode(items[0])))
+    async with open_store(each_url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        for number in range(3):
+            await store.conversations.create("t", Conversation(f"conv_{number}", 0, {}), items)
+        assert await store.conversations.load_items("t", ["msg_1"]) == {"msg_1": items[0]}
+        with pytest.raises(ClientError, match=f"more than {limits.max_items_bytes} bytes"):
+            await store.conversations.load_items("t", ["msg_1", "msg_2"])
+
+
 async def test_removed_items_are_deleted_once_no_response_has_read_them(file: Path, url: str) -> None:
     def rows() -> list[tuple[object, ...]]:
         with closing(sqlite3.connect(file)) as connection:
