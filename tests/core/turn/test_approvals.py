@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from attache_core.errors import ClientError, StoreError
+from attache_core.errors import ClientError, StoreError, UpstreamError
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
 from attache_core.storage.conversations import Conversation, Lease
@@ -36,16 +37,20 @@ class Gateway:
     servers: McpServers
     stream: bool
     store: MemoryStore = field(default_factory=MemoryStore)
-    answers: list[list[Json]] = field(default_factory=list)
+    answers: list[list[Json] | None] = field(default_factory=list)
     asked: list[Json] = field(default_factory=list)
 
-    def says(self, *answers: list[Json]) -> None:
+    def says(self, *answers: list[Json] | None) -> None:
+        """What the model is to say, round by round; None for a model that is down."""
         self.answers = list(answers)
         self.asked.clear()
 
     async def _send(self, turn: TurnRequest) -> Any:
         self.asked.append(turn.body)
-        return Answer({"id": "resp_x", "status": "completed", "output": self.answers.pop(0)})
+        output = self.answers.pop(0)
+        if output is None:
+            raise UpstreamError("down")
+        return Answer({"id": "resp_x", "status": "completed", "output": output})
 
     def tool(self, **fields: Any) -> Json:
         return {"type": "mcp", "server_label": "demo", "server_url": self.server.url, **fields}
@@ -227,6 +232,24 @@ async def test_conversation_goes_on_after_an_approval_in_it(gateway: Gateway) ->
     assert gateway.asked[1]["input"][: len(gateway.asked[0]["input"])] == gateway.asked[0]["input"]
 
 
+async def test_conversation_whose_approval_was_spent_on_a_failed_turn_goes_on_without_the_request(
+    gateway: Gateway,
+) -> None:
+    await gateway.store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+    first = await gateway.asking(conversation="conv_1")
+    (request,) = requests(first)
+    gateway.says(None)
+    with suppress(UpstreamError):
+        assert (await gateway.turn(replies(first), conversation="conv_1"))["status"] == "failed"
+    assert "remove the request's item" in await gateway.refusal(replies(first), conversation="conv_1")
+
+    await gateway.store.conversations.remove_item("t", "conv_1", request["id"])
+    gateway.says([message("Hello again.")])
+
+    assert kinds(await gateway.turn("Hi", conversation="conv_1")) == ["message"]
+    assert gateway.server.calls == [("echo", {"text": "a"})]
+
+
 async def test_model_may_ask_for_a_further_approval_in_the_turn_that_brings_one(gateway: Gateway) -> None:
     first = await gateway.asking()
     gateway.says([call("add", '{"a": 1, "b": 2}')], [message("Three.")])
@@ -286,7 +309,10 @@ async def test_approval_is_given_once(gateway: Gateway) -> None:
 
     for again in (reply(request), reply(request, approve=False)):
         message_ = await gateway.refusal([again], previous_response_id=first["id"])
-        assert message_ == f"The MCP approval request '{request['id']}' was answered before."
+        assert message_ == (
+            f"The MCP approval request '{request['id']}' was answered before, and an answer is taken once. Continue "
+            "from before the response that asked, or remove the request's item from the conversation."
+        )
     assert gateway.server.calls == [("echo", {"text": "a"})]
 
 
