@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import asyncpg
 from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError
-from attache_core.storage import Store, StoreLimits
+from attache_core.storage import Conversation, Store, StoreLimits
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.migrate import migrate
@@ -264,6 +264,22 @@ async def test_load_is_one_round_trip_at_any_depth_and_a_save_four(
             assert len(await store.load_chain("t", f"resp_{depth - 1}")) == depth
             loads.append(proxy.round_trips - before)
     assert (saves, loads) == (4, [1, 1, 1])
+
+
+async def test_turn_of_a_conversation_is_three_round_trips_to_get_it_and_eight_to_save(
+    postgresql: PostgresqlServer, server_url: str, proxy: TcpProxy
+) -> None:
+    async with open_store(postgresql.url(database_of(server_url), proxy.port), StoreLimits(max_connections=1)) as store:
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+        seen = []
+        for number in range(20):
+            before = proxy.round_trips
+            lease = await store.conversations.lease("t", "conv_1", "one", 60)
+            held = proxy.round_trips
+            turn = turn_of_items(f"resp_{number}", [f"msg_{number}"], [f"msg_{number}a"])
+            await store.save_turn("t", turn, lease)
+            seen.append((held - before, proxy.round_trips - held))
+    assert seen[-1] == (3, 8)
 
 
 @pytest.mark.parametrize(
