@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,22 +19,13 @@ from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.migrate import migrate
 from attache_core.storage.sql_store import SqlStore, chain_statement, items_statement
 from attache_core.testing.store_contract import stored_turn, turn_of_items
+from core.storage.store_calls import CALLS, CANARY, Call
 from postgresql_server import PASSWORD, QUOTED_PASSWORD, PostgresqlServer, database_of, running_postgresql
 from tcp_proxy import TcpProxy, running_proxy
 
-Call = Callable[[Store], Awaitable[object]]
-
-CANARY = "a-secret-that-must-not-be-logged"
 IMPATIENT = StoreLimits(
     connection_timeout_s=0.1, connect_timeout_s=0.5, lock_timeout_s=0.1, statement_timeout_s=0.3, max_connections=2
 )
-CALLS: dict[str, Call] = {
-    "save_turn": lambda store: store.save_turn("t", stored_turn("resp_2", user=CANARY)),
-    "load_chain": lambda store: store.load_chain("t", CANARY),
-    "load_items": lambda store: store.load_items("t", [CANARY]),
-    "load_response": lambda store: store.load_response("t", CANARY),
-    "check": lambda store: store.check(),
-}
 each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 
 
