@@ -152,6 +152,28 @@ async def test_of_two_continuations_at_once_one_runs_the_call(stage: Stage, stre
     assert (len(stage.model.asked), ran()) == (1, [("echo", {"text": "a"})])
 
 
+async def test_approval_in_a_conversation_is_given_once_and_the_conversation_goes_on(
+    stage: Stage, stream: bool, ran: Ran
+) -> None:
+    created = await stage.client.post("/v1/conversations", json={})
+    there: dict[str, Any] = {"conversation": created.json()["id"], "tools": [asking_tool(stage)]}
+    first = await ask(stage, stream, "a", "b", **there)
+    one, no = requests(first)
+    given = [reply(one), reply(no, approve=False)]
+    stage.model.play(text("Done."), text("Bye."))
+
+    async with asyncio.TaskGroup() as tasks:
+        turns = [tasks.create_task(stage.ask(input=given, stream=stream, **there)) for _ in range(2)]
+    second, other = sorted((turn.result() for turn in turns), key=lambda answer: answer.status)
+    third = check(await stage.ask(input="Thanks", stream=stream, **there))
+
+    assert refusal(other) == f"The MCP approval request {one['id']} was answered before."
+    assert (check(second).item_types, third.item_types) == (["mcp_call", "message"], ["message"])
+    assert ran() == [("echo", {"text": "a"})]
+    told = stage.model.asked[0]["input"]
+    assert stage.model.asked[1]["input"][: len(told)] == told
+
+
 async def test_approval_is_refused_after_a_change_of_url_credentials_or_arguments(
     stage: Stage, stream: bool, ran: Ran
 ) -> None:

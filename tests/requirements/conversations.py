@@ -56,6 +56,7 @@ REQUIREMENTS = (
                 "test_held_conversation_is_renewed_as_long_as_the_turn_runs_though_the_store_fails_at_times",
                 "test_held_conversation_that_does_not_get_free_answers_locked",
                 "test_conversation_is_free_after_a_turn_however_that_ends",
+                "test_conversation_is_free_after_a_turn_that_was_cancelled_while_it_got_it",
             ),
         ),
         "OpenAI refuses the second turn at once; here it waits by default, which no client has to know about.",

@@ -64,7 +64,7 @@ REQUIREMENTS = (
     Requirement(
         "store-contract",
         DESIGN,
-        "Every store keeps turns, items and approvals alike, apart by tenant, any JSON exactly.",
+        "Every store keeps turns, items, approvals and conversations alike, apart by tenant, any JSON exactly.",
         (f"{_STORAGE}/test_contract.py", f"{_STORAGE}/test_store_agrees_with_dict.py", f"{_STORAGE}/test_row.py"),
     ),
     Requirement(

@@ -134,21 +134,22 @@ def history_of_statement(limits: StoreLimits) -> Select[int, int, bytes]:
     return _history(conversation_turns, columns.conversation_id, columns.revision, turn, limits)
 
 
-def found_items_statement(limits: StoreLimits) -> Select[int, int, str, bytes]:
-    """The items of `:ids` in any conversation, as (count, bytes, id, item); several of one id, the latest last.
+def found_items_statement(limits: StoreLimits) -> Select[int, str, bytes]:
+    """The items of `:ids` in any conversation, as (bytes of all, id, item); one of each id, however many have it.
 
     As in `_history`, no item is read when all of them have too many bytes.
     """
     items = conversation_items.c
     found = and_(items.tenant == _tenant, items.removed.is_(None), items.id.in_(bindparam("ids", expanding=True)))
-    sized = select(items.conversation_id, items.position, items.id, *_sums()).where(found).cte("sized")
+    place = items.conversation_id, items.position
+    number = func.row_number().over(partition_by=items.id, order_by=[column.desc() for column in place])
+    copies = select(*place, items.id, func.length(items.item).label("size"), number.label("number"))
+    numbered = copies.where(found).cte("numbered")
+    total = cast(func.sum(numbered.c.size).over(), BigInteger).label("bytes")
+    sized = select(numbered, total).where(numbered.c.number == 1).cte("sized")
     within = and_(sized.c.bytes <= limits.max_items_bytes, items.tenant == _tenant)
     same = and_(within, items.conversation_id == sized.c.conversation_id, items.position == sized.c.position)
-    return (
-        select(sized.c.count, sized.c.bytes, sized.c.id, items.item)
-        .select_from(sized.outerjoin(conversation_items, same))
-        .order_by(sized.c.conversation_id, sized.c.position)
-    )
+    return select(sized.c.bytes, sized.c.id, items.item).select_from(sized.outerjoin(conversation_items, same))
 
 
 def _history(

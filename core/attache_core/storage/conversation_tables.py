@@ -35,7 +35,7 @@ conversation_items = Table(
     Column("id", String, nullable=False),
     Column("removed", BigInteger),
     Column("item", LargeBinary, nullable=False),
-    Index("conversation_items_by_id", "tenant", "id"),
+    Index("conversation_items_by_id", "tenant", "id", "conversation_id", "position"),
 )
 
 conversation_turns = Table(
@@ -45,6 +45,6 @@ conversation_turns = Table(
     Column("response_id", String, primary_key=True),
     Column("conversation_id", String, nullable=False),
     Column("revision", BigInteger, nullable=False),
-    Index("conversation_turns_by_conversation", "tenant", "conversation_id"),
+    Index("conversation_turns_by_conversation", "tenant", "conversation_id", "revision"),
 )
 """What each stored response of a conversation had read of it."""

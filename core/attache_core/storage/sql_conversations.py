@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, and_, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from attache_core.json_codec import Json, decode_exactly, encode
@@ -137,7 +137,7 @@ class SqlConversations(Conversations):
             removed = (await connection.execute(removal, {**this, "at": revision - 1})).scalars().all()
             if removed:
                 await connection.execute(sql.break_lease_statement(), {**this, "at": min(removed)})
-                await connection.execute(sql.purge_statement(), this)
+                await connection.execute(sql.purge_statement().where(_columns.id == item_id), this)
         return bool(removed)
 
     async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
@@ -146,8 +146,8 @@ class SqlConversations(Conversations):
         parameters = {"the_tenant": tenant, "ids": [item_id for item_id in item_ids if is_key(item_id)]}
         rows = await self._database.read("load_items_of_conversations", self._found_items, parameters)
         if rows:
-            self._limits.check_items(0, rows[0][1])
-        return {item_id: decode_exactly(item) for _, _, item_id, item in rows}
+            self._limits.check_items(0, rows[0][0])
+        return {item_id: decode_exactly(item) for _, item_id, item in rows}
 
     async def load_history(self, tenant: str, conversation_id: str, revision: int | None = None) -> list[Json] | None:
         """See `Conversations.load_history`."""
@@ -234,12 +234,13 @@ async def forget_turn(connection: AsyncConnection, tenant: str, response_id: str
     """The stored response is no more: removed items that it alone had read are deleted."""
     columns = conversation_turns.c
     statement = delete(conversation_turns).where(columns.tenant == tenant, columns.response_id == response_id)
-    found = await connection.execute(statement.returning(columns.conversation_id))
-    conversation_id = found.scalar_one_or_none()
-    if conversation_id is not None:
-        this = _this(tenant, conversation_id)
+    found = await connection.execute(statement.returning(columns.conversation_id, columns.revision))
+    read = found.one_or_none()
+    if read is not None:
+        this = _this(tenant, read[0])
         await connection.execute(sql.advance_statement(), {**this, "steps": 0})
-        await connection.execute(sql.purge_statement(), this)
+        had_read = and_(_columns.position < read[1], _columns.removed >= read[1])
+        await connection.execute(sql.purge_statement().where(had_read), this)
 
 
 async def _insert_items(

@@ -148,9 +148,9 @@ class MemoryConversations(Conversations):
         self._limits.check_items(len(item_ids))
         await self._check()
         entries = [entry for (owner, _), kept in self._kept.items() if owner == tenant for entry in kept.present()]
-        found = [entry for entry in entries if entry.id in item_ids and entry.id is not None and is_key(entry.id)]
-        self._limits.check_items(0, sum(len(entry.item) for entry in found))
-        return {str(entry.id): decode_exactly(entry.item) for entry in found}
+        found = {entry.id: entry.item for entry in entries if entry.id in item_ids and entry.id and is_key(entry.id)}
+        self._limits.check_items(0, sum(map(len, found.values())))
+        return {item_id: decode_exactly(item) for item_id, item in found.items()}
 
     async def load_history(self, tenant: str, conversation_id: str, revision: int | None = None) -> list[Json] | None:
         """See `Conversations.load_history`."""

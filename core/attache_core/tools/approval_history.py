@@ -2,8 +2,8 @@
 
 A conversation has three items for such a call: the request where the model made it, in a later turn the user's answer,
 and after that, where the call was approved, the `mcp_call`. The model made one call and is told of one, in the place of
-the request, whatever stands between the three. A denied call leaves no item of its own: what the model is told then is
-made of the request and the answer.
+the request, whatever stands between the three. A denied call leaves no item of its own, and that of an approved one may
+have been removed: what the model is told then is made of the request and the answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RESPONSE = "mcp_approval_response"
 
 def with_outcomes(items: Sequence[Json]) -> list[Json]:
     """The items with each answered request replaced by an `mcp_call`, and nothing left that says it a second time."""
-    requests = {request_id(item): item for item in reversed(items) if item.get("type") == REQUEST}
+    requests = {request_id(item): item for item in reversed(items) if item.get("type") == REQUEST and request_id(item)}
     if not requests:
         return list(items)
     outcomes = _outcomes(items, requests)
@@ -44,18 +44,21 @@ def request_id(item: Json) -> str | None:
 
 
 def _outcomes(items: Sequence[Json], requests: Mapping[str | None, Json]) -> dict[str | None, Json]:
-    """The calls that were made, and of denied ones what stands for them, by the id of the request."""
+    """The calls that were made, and of others what stands for them, by the id of the request."""
     outcomes = calls_by_request(items)
     for item in items:
         request = requests.get(request_id(item)) if item.get("type") == RESPONSE else None
-        if request is not None and item.get("approve") is False:
-            outcomes.setdefault(request_id(request), _denied(request, item))
+        if request is not None:
+            outcomes.setdefault(request_id(request), _not_made(request, item))
     return outcomes
 
 
-def _denied(request: Json, response: Mapping[str, object]) -> Json:
-    reason = response.get("reason")
-    said = "The user did not approve this call: it was not run."
+def _not_made(request: Json, response: Mapping[str, object]) -> Json:
+    reason = None
+    if response.get("approve") is True:
+        said = "The user approved this call, but this conversation has no result of it."
+    else:
+        reason, said = response.get("reason"), "The user did not approve this call: it was not run."
     return {
         "type": "mcp_call",
         "id": request.get("id"),

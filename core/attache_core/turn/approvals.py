@@ -100,7 +100,10 @@ def _check_pending(request_id: str, known: Mapping[str, PendingApproval]) -> Non
     if request_id not in known:
         raise approval_refused(f"MCP approval request with id {quoted(request_id)} not found.")
     if known[request_id].answered:
-        raise approval_refused(f"The MCP approval request {quoted(request_id)} was answered before.")
+        raise approval_refused(
+            f"The MCP approval request {quoted(request_id)} was answered before, and an answer is taken once. Continue "
+            "from before the response that asked, or remove the request's item from the conversation."
+        )
 
 
 def _call(answer: AnsweredRequest, registry: ToolRegistry) -> ApprovalCall:

@@ -110,7 +110,12 @@ async def _wait_for(named: str, turn: TurnRequest, store: Store, terms: HoldTerm
     clock = asyncio.get_running_loop()
     deadline, pause_s = clock.time() + terms.wait_s, FIRST_PAUSE_S
     while True:
-        lease = await store.conversations.lease(tenant, named, owner, terms.lease_s)
+        try:
+            lease = await store.conversations.lease(tenant, named, owner, terms.lease_s)
+        except asyncio.CancelledError:
+            # The store may have given it all the same, and whoever waits would wait for a turn that is gone.
+            await ConversationHold(tenant, store, Lease(named, owner, 0)).release()
+            raise
         if lease is not None:
             return lease
         left_s = deadline - clock.time()

@@ -61,7 +61,7 @@ def answered_now(items: Sequence[Json], history_items: int) -> list[AnsweredRequ
     """The requests that this turn answers, in their order; `history_items` of the items come from the store.
 
     Where a client sends a whole conversation again, an approval is history if its call is there, and a denial if the
-    model has said something since.
+    model has said something since, or has made a further call that somebody must approve.
     """
     said = [place for place in range(history_items, len(items)) if items[place].get("type") == RESPONSE]
     if not said:
@@ -96,4 +96,4 @@ def approval_refused(message: str) -> ClientError:
 
 def _is_the_models(item: Json) -> bool:
     kind = str(item.get("type"))
-    return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+    return item.get("role") == "assistant" or kind in ("reasoning", REQUEST) or kind.endswith("_call")

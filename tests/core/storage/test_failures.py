@@ -17,26 +17,13 @@ from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError, error_object
 from attache_core.storage import Store, StoreLimits
-from attache_core.storage.approvals import ApprovalAnswer, PendingApproval
 from attache_core.storage.engine import open_store
 from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
 from attache_core.testing.store_contract import stored_turn
+from core.storage.store_calls import CALLS, CANARY, Call
 
-Call = Callable[[Store], Awaitable[object]]
-
-CANARY = "a-secret-that-must-not-be-logged"
 IMPATIENT = StoreLimits(lock_timeout_s=0)
-CALLS: dict[str, Call] = {
-    "save_turn": lambda store: store.save_turn("t", stored_turn("resp_2", user=CANARY)),
-    "load_chain": lambda store: store.load_chain("t", CANARY),
-    "load_items": lambda store: store.load_items("t", [CANARY]),
-    "load_response": lambda store: store.load_response("t", CANARY),
-    "check": lambda store: store.check(),
-    "ask": lambda store: store.approvals.ask("t", "resp_1", [PendingApproval("mcpr_1", b"", CANARY)]),
-    "load": lambda store: store.approvals.load("t", [CANARY]),
-    "answer": lambda store: store.approvals.answer("t", [ApprovalAnswer(CANARY, CANARY)]),
-}
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,28 +13,19 @@ from sqlalchemy.dialects.postgresql import asyncpg
 from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError
-from attache_core.storage import Store, StoreLimits
+from attache_core.storage import Conversation, Store, StoreLimits
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.migrate import migrate
 from attache_core.storage.sql_store import SqlStore, chain_statement, items_statement
 from attache_core.testing.store_contract import stored_turn, turn_of_items
+from core.storage.store_calls import CALLS, CANARY, Call
 from postgresql_server import PASSWORD, QUOTED_PASSWORD, PostgresqlServer, database_of, running_postgresql
 from tcp_proxy import TcpProxy, running_proxy
 
-Call = Callable[[Store], Awaitable[object]]
-
-CANARY = "a-secret-that-must-not-be-logged"
 IMPATIENT = StoreLimits(
     connection_timeout_s=0.1, connect_timeout_s=0.5, lock_timeout_s=0.1, statement_timeout_s=0.3, max_connections=2
 )
-CALLS: dict[str, Call] = {
-    "save_turn": lambda store: store.save_turn("t", stored_turn("resp_2", user=CANARY)),
-    "load_chain": lambda store: store.load_chain("t", CANARY),
-    "load_items": lambda store: store.load_items("t", [CANARY]),
-    "load_response": lambda store: store.load_response("t", CANARY),
-    "check": lambda store: store.check(),
-}
 each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 
 
@@ -264,6 +255,22 @@ async def test_load_is_one_round_trip_at_any_depth_and_a_save_four(
             assert len(await store.load_chain("t", f"resp_{depth - 1}")) == depth
             loads.append(proxy.round_trips - before)
     assert (saves, loads) == (4, [1, 1, 1])
+
+
+async def test_turn_of_a_conversation_is_three_round_trips_to_get_it_and_eight_to_save(
+    postgresql: PostgresqlServer, server_url: str, proxy: TcpProxy
+) -> None:
+    async with open_store(postgresql.url(database_of(server_url), proxy.port), StoreLimits(max_connections=1)) as store:
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+        seen = []
+        for number in range(20):
+            before = proxy.round_trips
+            lease = await store.conversations.lease("t", "conv_1", "one", 60)
+            held = proxy.round_trips
+            turn = turn_of_items(f"resp_{number}", [f"msg_{number}"], [f"msg_{number}a"])
+            await store.save_turn("t", turn, lease)
+            seen.append((held - before, proxy.round_trips - held))
+    assert seen[-1] == (3, 8)
 
 
 @pytest.mark.parametrize(

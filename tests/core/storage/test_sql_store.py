@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import Engine, create_engine, event
 
 from attache_core.errors import ClientError, StoreError
 from attache_core.json_codec import Json, encode
@@ -186,6 +187,34 @@ def test_items_of_a_conversation_are_found_by_key_alone(file: Path) -> None:
     assert not [step for step in steps if step.startswith("SCAN conversation")], steps
 
 
+async def test_one_item_of_a_conversation_is_found_and_removed_without_reading_the_others(file: Path, url: str) -> None:
+    """And whether a response has read a removed one is looked up, not searched among all of them."""
+    sent: list[tuple[str, Any]] = []
+
+    def on_statement(_connection: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        sent.append((statement, parameters))
+
+    async with open_store(url) as store:
+        await store.conversations.create("t", Conversation("conv_1", 0, {}), [{"id": "msg_1"}, {"id": "msg_2"}])
+        lease = await store.conversations.lease("t", "conv_1", "resp_1", 60)
+        await store.save_turn("t", stored_turn("resp_1"), lease)
+        event.listen(Engine, "before_cursor_execute", on_statement)
+        await store.conversations.load_item("t", "conv_1", "msg_1")
+        await store.conversations.list_items("t", "conv_1", Page(after="msg_1"))
+        await store.conversations.remove_item("t", "conv_1", "msg_2")
+        await store.delete_turn("t", "resp_1")
+        event.remove(Engine, "before_cursor_execute", on_statement)
+    with closing(sqlite3.connect(file)) as connection:
+        plans = [connection.execute(f"EXPLAIN QUERY PLAN {statement}", asked).fetchall() for statement, asked in sent]
+    steps = {detail.split(" INDEX ")[-1] for plan in plans for *_, detail in plan if "SEARCH conversation_" in detail}
+    by_id = "conversation_items_by_id (tenant=? AND id=? AND conversation_id=?)"
+    by_key = "sqlite_autoindex_conversation_items_1 (tenant=? AND conversation_id=?"
+    turns_by_id = "sqlite_autoindex_conversation_turns_1 (tenant=? AND response_id=?)"
+    turns = "conversation_turns_by_conversation (tenant=? AND conversation_id=? AND revision>? AND revision<?)"
+    page = {f"{by_key} AND position<?)", f"{by_key} AND position=?) LEFT-JOIN"}
+    assert steps == {by_id, turns_by_id, turns, *page}
+
+
 @pytest.mark.parametrize("kind", ["sql", "memory"])
 @pytest.mark.parametrize(
     ("limits", "excess"),
@@ -223,6 +252,20 @@ async def test_page_over_a_limit_is_shorter_and_says_that_there_is_more(url: str
             read.append(page.items)
             after, has_more = page.items[-1]["id"], page.has_more
     assert read == [items[:2], items[2:3], items[3:4], items[4:]]
+
+
+@pytest.mark.parametrize("kind", ["sql", "memory"])
+async def test_item_of_many_conversations_counts_once(each_url: str, kind: str) -> None:
+    """However many there are: adding a stored item to one conversation after the other never comes to an end."""
+    items: list[Json] = [{"id": "msg_1", "said": "x"}, {"id": "msg_2", "said": "y"}]
+    limits = StoreLimits(max_items_bytes=len(encode(items[0])))
+    async with open_store(each_url, limits) as sql_store:
+        store: Store = sql_store if kind == "sql" else MemoryStore(limits)
+        for number in range(3):
+            await store.conversations.create("t", Conversation(f"conv_{number}", 0, {}), items)
+        assert await store.conversations.load_items("t", ["msg_1"]) == {"msg_1": items[0]}
+        with pytest.raises(ClientError, match=f"more than {limits.max_items_bytes} bytes"):
+            await store.conversations.load_items("t", ["msg_1", "msg_2"])
 
 
 async def test_removed_items_are_deleted_once_no_response_has_read_them(file: Path, url: str) -> None:

@@ -57,12 +57,17 @@ def test_denied_call_is_told_with_the_users_reason() -> None:
     ]
 
 
+def test_approved_call_without_a_result_is_told_as_such() -> None:
+    """Its item was removed from the conversation, or the approval was added to one by which no turn ran."""
+    lost = denied("a", "The user approved this call, but this conversation has no result of it.")
+    assert with_outcomes([USER, asked("a"), response("a"), USER]) == [USER, lost, response("a"), USER]
+
+
 @pytest.mark.parametrize(
     "items",
     [
         [],
         [USER, asked("a")],
-        [asked("a"), response("a")],
         [made("a"), USER],
         [response("a", approve=False)],
     ],

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from attache_core.errors import ClientError, StoreError
+from attache_core.errors import ClientError, StoreError, UpstreamError
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
-from attache_core.storage.conversations import Lease
+from attache_core.storage.conversations import Conversation, Lease
 from attache_core.storage.store import StoredTurn
 from attache_core.testing.mcp_server import RunningMcpServer, running_mcp_server
 from attache_core.testing.memory_store import MemoryStore
@@ -36,16 +37,20 @@ class Gateway:
     servers: McpServers
     stream: bool
     store: MemoryStore = field(default_factory=MemoryStore)
-    answers: list[list[Json]] = field(default_factory=list)
+    answers: list[list[Json] | None] = field(default_factory=list)
     asked: list[Json] = field(default_factory=list)
 
-    def says(self, *answers: list[Json]) -> None:
+    def says(self, *answers: list[Json] | None) -> None:
+        """What the model is to say, round by round; None for a model that is down."""
         self.answers = list(answers)
         self.asked.clear()
 
     async def _send(self, turn: TurnRequest) -> Any:
         self.asked.append(turn.body)
-        return Answer({"id": "resp_x", "status": "completed", "output": self.answers.pop(0)})
+        output = self.answers.pop(0)
+        if output is None:
+            raise UpstreamError("down")
+        return Answer({"id": "resp_x", "status": "completed", "output": output})
 
     def tool(self, **fields: Any) -> Json:
         return {"type": "mcp", "server_label": "demo", "server_url": self.server.url, **fields}
@@ -189,6 +194,62 @@ async def test_client_that_keeps_the_conversation_itself_answers_in_its_input(ga
     assert gateway.asked[1]["input"][: len(gateway.asked[0]["input"])] == gateway.asked[0]["input"]
 
 
+async def test_client_that_keeps_the_conversation_itself_may_deny_one_call_after_the_other(gateway: Gateway) -> None:
+    first = await gateway.asking()
+    said = [{"role": "user", "content": "Hi"}, *first["output"], reply(requests(first)[0], approve=False)]
+    gateway.says([call("add", '{"a": 1, "b": 2}')], [message("A pity.")])
+
+    second = await gateway.turn(said)
+    third = await gateway.turn([*said, *second["output"], reply(requests(second)[0], approve=False)])
+
+    assert (kinds(second), kinds(third), gateway.server.calls) == (["mcp_approval_request"], ["message"], [])
+
+
+async def test_approval_that_was_added_to_a_conversation_runs_nothing_and_the_model_is_told(gateway: Gateway) -> None:
+    await gateway.store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+    first = await gateway.asking(conversation="conv_1")
+    added = {**reply(requests(first)[0]), "id": "mcpa_1"}
+    await gateway.store.conversations.add_items("t", "conv_1", [added])
+    gateway.says([message("Hm.")])
+
+    await gateway.turn("Well?", conversation="conv_1")
+
+    output = "The user approved this call, but this conversation has no result of it."
+    assert told(gateway.asked[0])[1:3] == [("function_call", None), ("function_call_output", output)]
+    assert gateway.server.calls == []
+
+
+async def test_conversation_goes_on_after_an_approval_in_it(gateway: Gateway) -> None:
+    await gateway.store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+    first = await gateway.asking(call("echo", '{"text": "a"}'), call("echo", '{"text": "b"}'), conversation="conv_1")
+    gateway.says([message("Done.")], [message("Bye.")])
+    yes, no = requests(first)
+
+    second = await gateway.turn([reply(yes), reply(no, approve=False)], conversation="conv_1")
+    await gateway.turn("Thanks", conversation="conv_1")
+
+    assert (kinds(second), gateway.server.calls) == (["mcp_call", "message"], [("echo", {"text": "a"})])
+    assert gateway.asked[1]["input"][: len(gateway.asked[0]["input"])] == gateway.asked[0]["input"]
+
+
+async def test_conversation_whose_approval_was_spent_on_a_failed_turn_goes_on_without_the_request(
+    gateway: Gateway,
+) -> None:
+    await gateway.store.conversations.create("t", Conversation("conv_1", 0, {}), [])
+    first = await gateway.asking(conversation="conv_1")
+    (request,) = requests(first)
+    gateway.says(None)
+    with suppress(UpstreamError):
+        assert (await gateway.turn(replies(first), conversation="conv_1"))["status"] == "failed"
+    assert "remove the request's item" in await gateway.refusal(replies(first), conversation="conv_1")
+
+    await gateway.store.conversations.remove_item("t", "conv_1", request["id"])
+    gateway.says([message("Hello again.")])
+
+    assert kinds(await gateway.turn("Hi", conversation="conv_1")) == ["message"]
+    assert gateway.server.calls == [("echo", {"text": "a"})]
+
+
 async def test_model_may_ask_for_a_further_approval_in_the_turn_that_brings_one(gateway: Gateway) -> None:
     first = await gateway.asking()
     gateway.says([call("add", '{"a": 1, "b": 2}')], [message("Three.")])
@@ -248,7 +309,10 @@ async def test_approval_is_given_once(gateway: Gateway) -> None:
 
     for again in (reply(request), reply(request, approve=False)):
         message_ = await gateway.refusal([again], previous_response_id=first["id"])
-        assert message_ == f"The MCP approval request '{request['id']}' was answered before."
+        assert message_ == (
+            f"The MCP approval request '{request['id']}' was answered before, and an answer is taken once. Continue "
+            "from before the response that asked, or remove the request's item from the conversation."
+        )
     assert gateway.server.calls == [("echo", {"text": "a"})]
 
 

@@ -26,10 +26,24 @@ class WatchedConversations(MemoryConversations):
 
     failures = 0
     renewals = 0
+    lingering = False
 
     def watch(self, until: int) -> asyncio.Event:
         self.until, self.renewed = until, asyncio.Event()
         return self.renewed
+
+    async def lease(self, tenant: str, conversation_id: str, owner: str, ttl_s: float) -> Lease | None:
+        lease = await super().lease(tenant, conversation_id, owner, ttl_s)
+        if self.lingering:
+            self.lingering = False
+            self.given.set()
+            await asyncio.Event().wait()
+        return lease
+
+    def linger(self) -> asyncio.Event:
+        """The next lease is given, and its caller not told."""
+        self.lingering, self.given = True, asyncio.Event()
+        return self.given
 
     async def renew(self, tenant: str, lease: Lease, ttl_s: float) -> bool:
         if self.failures:
@@ -171,6 +185,16 @@ async def test_conversation_is_free_after_a_turn_however_that_ends() -> None:
     await left.aclose()
     assert await is_free(store)
     assert await ids(store) == []
+
+
+async def test_conversation_is_free_after_a_turn_that_was_cancelled_while_it_got_it() -> None:
+    store = await store_with()
+    given = store.conversations.linger()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run(persist(turn(), answer, store, AT_ONCE)))
+        await given.wait()
+        running.cancel()
+    assert await is_free(store)
 
 
 async def test_store_that_is_down_when_the_turn_ends_keeps_the_terminal_event_back() -> None:

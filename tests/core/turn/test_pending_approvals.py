@@ -85,6 +85,12 @@ def test_answers_of_turns_before_are_not_given_again() -> None:
     assert found([*stored, asked("c"), response("c")]) == [("c", True)]
 
 
+def test_denial_after_which_the_model_asked_again_is_not_given_again() -> None:
+    again = [USER, asked("a"), response("a", approve=False), asked("b"), response("b", approve=False)]
+    assert found(again) == [("b", False)]
+    assert found([USER, asked("a"), asked("b"), *again[2:3], *again[4:]]) == [("a", False), ("b", False)]
+
+
 def test_answer_that_only_looks_old_is_still_an_answer() -> None:
     """An approval without its call, and a denial of what the store asked for, whatever a client puts behind them."""
     assert found([asked("a"), response("a"), SAID]) == [("a", True)]

@@ -31,7 +31,8 @@ def upgrade() -> None:
         sa.Column("removed", sa.BigInteger()),
         sa.Column("item", sa.LargeBinary(), nullable=False),
     )
-    op.create_index("conversation_items_by_id", "conversation_items", ["tenant", "id"])
+    by_id = ["tenant", "id", "conversation_id", "position"]
+    op.create_index("conversation_items_by_id", "conversation_items", by_id)
     op.create_table(
         "conversation_turns",
         sa.Column("tenant", sa.String(), primary_key=True),
@@ -39,7 +40,8 @@ def upgrade() -> None:
         sa.Column("conversation_id", sa.String(), nullable=False),
         sa.Column("revision", sa.BigInteger(), nullable=False),
     )
-    op.create_index("conversation_turns_by_conversation", "conversation_turns", ["tenant", "conversation_id"])
+    by_conversation = ["tenant", "conversation_id", "revision"]
+    op.create_index("conversation_turns_by_conversation", "conversation_turns", by_conversation)
 
 
 def downgrade() -> None:
