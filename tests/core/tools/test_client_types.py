@@ -296,7 +296,16 @@ async def test_tools_that_an_item_adds_are_as_if_declared_and_the_item_is_not_to
 
 
 async def test_tool_that_an_item_adds_under_a_declared_name_is_the_declared_one() -> None:
-    assert with_additional_tools([FUNCTION], [added({**FUNCTION, "description": "Other."})]) == [FUNCTION]
+    other = {"type": "custom", "name": FUNCTION["name"]}
+    assert with_additional_tools([FUNCTION], [added({**FUNCTION, "description": "Other."}, other)]) == [FUNCTION]
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 1])
+async def test_name_of_a_tool_that_has_none_may_be_anything(name: object) -> None:
+    patch = {"type": "apply_patch", "name": name}
+    assert with_additional_tools([patch], [added(patch)]) == [patch]
+    assert with_additional_tools([], [added(patch, {"type": "apply_patch"})]) == [{"type": "apply_patch"}]
+    assert with_loaded_tools([patch], [found(LATER)]).tools[:1] == [patch]
 
 
 async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) -> None:

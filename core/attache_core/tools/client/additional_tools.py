@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from attache_core.json_codec import Json
+from attache_core.tools.client.claim import claim_of
 
 ADDITIONAL_TOOLS = "additional_tools"
 
@@ -16,10 +17,6 @@ ADDITIONAL_TOOLS = "additional_tools"
 def with_additional_tools(declared: Sequence[Json], history: Iterable[Json]) -> list[Json]:
     """`declared`, and after it what items of the conversation declare besides; of one tool the last declaration."""
     items = [item for item in history if item.get("type") == ADDITIONAL_TOOLS]
-    added = {_key(tool): tool for item in items for tool in item.get("tools") or ()}
-    known = {_key(tool) for tool in declared}
+    added = {claim_of(tool): tool for item in items for tool in item.get("tools") or ()}
+    known = {claim_of(tool) for tool in declared}
     return [*declared, *(tool for key, tool in added.items() if key not in known)]
-
-
-def _key(tool: Json) -> tuple[object, object]:
-    return tool.get("type"), tool.get("name")
