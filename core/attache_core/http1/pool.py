@@ -32,6 +32,7 @@ class Http1Pool:
         self._idle_s = idle_s
         self._idle: deque[tuple[float, Http1Connection]] = deque()
         self._open: WeakSet[Http1Connection] = WeakSet()
+        self._closed = False
 
     async def send(self, request: Http1Request) -> Http1Response:
         """Send one request; the response's body arrives as it is read, and must be read to its end or closed.
@@ -45,10 +46,13 @@ class Http1Pool:
         if connection is None:
             connection = await self._dial(lambda: Http1Connection(self._keep))
             self._open.add(connection)
+            if self._closed:
+                connection.close()
         return await connection.send(data, is_head=request.method == "HEAD")
 
     def close(self) -> None:
-        """Close every connection; responses that are not complete break off."""
+        """Close every connection; responses that are not complete break off, and no further request is sent."""
+        self._closed = True
         self._max_idle = 0
         for connection in list(self._open):
             connection.close()

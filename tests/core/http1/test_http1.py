@@ -221,12 +221,37 @@ async def test_request_that_is_refused_leaves_the_kept_connection_alone() -> Non
     assert server.connections == 1
 
 
-async def test_closing_the_pool_breaks_off_what_is_under_way() -> None:
-    async with answering([b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"]) as (_, pool):
+@pytest.mark.parametrize("framing", [b"content-length: 5", b"transfer-encoding: chunked", b"x: until the end"])
+async def test_closing_the_pool_breaks_off_what_is_under_way(framing: bytes) -> None:
+    async with answering([b"HTTP/1.1 200 OK\r\n%s\r\n\r\n" % framing]) as (_, pool):
         response = await pool.send(REQUEST)
         pool.close()
         with pytest.raises(BrokenOffError):
             await anext(response.body)
+
+
+async def test_request_whose_connection_is_made_while_the_pool_closes_is_not_sent() -> None:
+    async with answering([SIZED]) as (server, _), asyncio.TaskGroup() as tasks:
+        dialing, go_on = asyncio.Event(), asyncio.Event()
+
+        async def dial(protocol: Callable[[], Http1Connection]) -> Http1Connection:
+            dialing.set()
+            await go_on.wait()
+            return await server.dial(protocol)
+
+        slow = Http1Pool(dial, max_idle=2, idle_s=60)
+        asking = tasks.create_task(_failing(slow))
+        await dialing.wait()
+        slow.close()
+        go_on.set()
+        await asking
+        await server.closed.wait()
+    assert (server.requests, server.connections) == ([], 1)
+
+
+async def _failing(pool: Http1Pool) -> None:
+    with pytest.raises(BrokenOffError):
+        await pool.send(REQUEST)
 
 
 async def test_cancelled_request_ends_the_connection() -> None:
