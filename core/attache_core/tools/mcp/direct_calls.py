@@ -99,12 +99,15 @@ class DirectCalls:
             McpServerError: no result came back.
             MCPError: the server refused the call.
         """
-        request = self._request(name, arguments, protocol_version, with_progress=report is not None)
+        request_id = f"call-{next(self._ids)}"
+        request = self._request(request_id, name, arguments, protocol_version, with_progress=report is not None)
         try:
             async with self._slots:
                 response = await self._pool.send(request)
                 async with aclosing(response.body):
                     answer = await self._answer(response, report)
+                    if answer.get("id") not in (None, request_id):
+                        raise McpServerError(protocol_error(PARSE_ERROR, NOT_MCP))
         except OSError:
             self.broken = True
             raise McpServerError(unreachable()) from None
@@ -117,8 +120,9 @@ class DirectCalls:
         """End what still runs."""
         self._pool.close()
 
-    def _request(self, name: str, arguments: Json, protocol_version: str, *, with_progress: bool) -> Http1Request:
-        request_id = f"call-{next(self._ids)}"
+    def _request(
+        self, request_id: str, name: str, arguments: Json, protocol_version: str, *, with_progress: bool
+    ) -> Http1Request:
         meta: Json = {
             PROTOCOL_VERSION_META_KEY: protocol_version,
             CLIENT_INFO_META_KEY: self._client,
@@ -137,7 +141,7 @@ class DirectCalls:
         return Http1Request("POST", self._target, headers, json_codec.encode(message))
 
     async def _answer(self, response: Http1Response, report: Report | None) -> Json:
-        """The JSON-RPC answer to the request, whatever id it gives."""
+        """What comes back as a JSON-RPC answer."""
         content_type = response.headers.get("content-type", "").lower()
         body = _bounded(response, self._max_bytes)
         if response.status == 200 and content_type.startswith("text/event-stream"):
@@ -163,9 +167,10 @@ async def _bounded(response: Http1Response, max_bytes: int) -> AsyncIterator[byt
 
 
 async def _streamed_answer(body: AsyncIterator[bytes], max_bytes: int, report: Report | None) -> Json:
-    """The first event that is an answer; of the notifications before it, progress is reported."""
+    """The first event that is an answer. Of progress that has come before it at once, the latest is reported."""
     decoder = SseDecoder(max_line_bytes=max_bytes)
     async for chunk in body:
+        progress: object = None
         for frame in decoder.feed(chunk):
             if frame.event not in (None, "message") or not frame.data:
                 continue
@@ -174,8 +179,10 @@ async def _streamed_answer(body: AsyncIterator[bytes], max_bytes: int, report: R
                 raise McpServerError(protocol_error(PARSE_ERROR, NOT_MCP))
             if is_answer(message):
                 return message
-            if report is not None and message.get("method") == "notifications/progress":
-                _report_progress(message.get("params"), report)
+            if message.get("method") == "notifications/progress":
+                progress = message.get("params")
+        if report is not None and progress is not None:
+            _report_progress(progress, report)
     raise McpServerError(closed())
 
 
