@@ -25,11 +25,13 @@ class Answering:
 
     Attributes:
         answers: each a sequence of writes; None closes the connection.
+        ended: how many of its connections are closed.
     """
 
     answers: list[Sequence[bytes | None]]
     port: int = 0
     connections: int = 0
+    ended: int = 0
     writes: int = 0
     requests: list[bytes] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,6 +55,7 @@ class Answering:
         finally:
             writer.close()
             self.closed.set()
+            self.ended += 1
 
     async def dial(self, protocol: Callable[[], Http1Connection]) -> Http1Connection:
         _, connection = await asyncio.get_running_loop().create_connection(protocol, "127.0.0.1", self.port)
@@ -155,6 +158,14 @@ async def test_connection_that_was_idle_too_long_is_not_used_again() -> None:
         await whole(pool)
         await whole(pool)
     assert server.connections == 2
+
+
+async def test_connections_that_are_idle_too_long_are_closed_though_nobody_asks() -> None:
+    async with answering([SIZED], [SIZED], idle_s=0.05) as (server, pool), asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(whole(pool))
+        while server.ended < 2:  # noqa: ASYNC110 - the server is only ever asked
+            await asyncio.sleep(0.01)
 
 
 async def test_response_without_a_body_is_complete_at_once() -> None:
