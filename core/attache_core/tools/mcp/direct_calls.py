@@ -105,9 +105,7 @@ class DirectCalls:
             async with self._slots:
                 response = await self._pool.send(request)
                 async with aclosing(response.body):
-                    answer = await self._answer(response, report)
-                    if answer.get("id") not in (None, request_id):
-                        raise McpServerError(protocol_error(PARSE_ERROR, NOT_MCP))
+                    answer = await self._answer(response, request_id, report)
         except OSError:
             self.broken = True
             raise McpServerError(unreachable()) from None
@@ -140,16 +138,17 @@ class DirectCalls:
         }
         return Http1Request("POST", self._target, headers, json_codec.encode(message))
 
-    async def _answer(self, response: Http1Response, report: Report | None) -> Json:
-        """What comes back as a JSON-RPC answer."""
+    async def _answer(self, response: Http1Response, request_id: str, report: Report | None) -> Json:
+        """The JSON-RPC answer to the request."""
         content_type = response.headers.get("content-type", "").lower()
         body = _bounded(response, self._max_bytes)
         if response.status == 200 and content_type.startswith("text/event-stream"):
-            return await _streamed_answer(body, self._max_bytes, report)
+            return await _streamed_answer(body, request_id, self._max_bytes, report)
         content = b"".join([chunk async for chunk in body])
         message = message_of(content) if content_type.startswith("application/json") else None
         if message is not None and (
-            (response.status == 200 and is_answer(message)) or (response.status >= 400 and is_refusal(message))
+            (response.status == 200 and is_answer(message, request_id))
+            or (response.status >= 400 and is_refusal(message))
         ):
             return message
         if response.status in (200, 202):
@@ -166,7 +165,7 @@ async def _bounded(response: Http1Response, max_bytes: int) -> AsyncIterator[byt
         yield chunk
 
 
-async def _streamed_answer(body: AsyncIterator[bytes], max_bytes: int, report: Report | None) -> Json:
+async def _streamed_answer(body: AsyncIterator[bytes], request_id: str, max_bytes: int, report: Report | None) -> Json:
     """The first event that is an answer. Of progress that has come before it at once, the latest is reported."""
     decoder = SseDecoder(max_line_bytes=max_bytes)
     async for chunk in body:
@@ -177,7 +176,7 @@ async def _streamed_answer(body: AsyncIterator[bytes], max_bytes: int, report: R
             message = message_of(frame.data)
             if message is None:
                 raise McpServerError(protocol_error(PARSE_ERROR, NOT_MCP))
-            if is_answer(message):
+            if is_answer(message, request_id):
                 return message
             if message.get("method") == "notifications/progress":
                 progress = message.get("params")

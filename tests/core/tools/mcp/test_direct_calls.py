@@ -92,18 +92,30 @@ async def test_notifications_before_the_answer_of_a_stream_are_passed_over(loopb
     assert result == CallResult("done")
 
 
-@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(("protocol", "is_streamed"), [("modern", False), ("modern", True), ("legacy", False)])
 async def test_answer_to_another_request_is_not_taken_for_the_result(
-    loopback: McpSettings, *, is_streamed: bool
+    loopback: McpSettings, protocol: str, *, is_streamed: bool
 ) -> None:
     """On a session that turns of several clients share, it could be another one's."""
     answer = {"id": "call-7", "result": {"resultType": "complete", "content": [{"type": "text", "text": "theirs"}]}}
     plain = Fault(body=json_codec.encode({"jsonrpc": "2.0", **answer}))
-    async with pool(loopback) as (server, mcp):
+    async with pool(loopback, protocol=protocol) as (server, mcp):
         await mcp.list_tools(McpServer(server.url))
         server.faults["tools/call"] = streamed(answer) if is_streamed else plain
         result = await mcp.call_tool(McpServer(server.url), "echo", {"text": "x"})
-    assert result == CallResult(None, protocol_error(-32700, "The MCP server's answer is not valid MCP."))
+    not_mcp = protocol_error(-32700, "The MCP server's answer is not valid MCP.")
+    closed = protocol_error(-32000, "The MCP server closed the connection before it answered.")
+    assert result == CallResult(None, closed if is_streamed else not_mcp)
+
+
+@pytest.mark.parametrize("protocol", ["modern", "legacy"])
+async def test_refusal_of_a_server_that_could_not_read_the_id_is_told(loopback: McpSettings, protocol: str) -> None:
+    refusal = {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32600, "message": "Not so."}}
+    async with pool(loopback, protocol=protocol) as (server, mcp):
+        await mcp.list_tools(McpServer(server.url))
+        server.faults["tools/call"] = Fault(status=400, body=json_codec.encode(refusal))
+        result = await mcp.call_tool(McpServer(server.url), "echo", {"text": "x"})
+    assert result == CallResult(None, protocol_error(-32600, "Not so."))
 
 
 async def test_progress_that_comes_at_once_is_reported_once_and_what_is_none_is_passed_over(
@@ -120,7 +132,7 @@ async def test_progress_that_comes_at_once_is_reported_once_and_what_is_none_is_
         for chunk in told:
             yield chunk
 
-    end = await _streamed_answer(body(), 10_000, reports.append)
+    end = await _streamed_answer(body(), "call-0", 10_000, reports.append)
     assert (end["result"], reports) == (answer["result"], [CallProgress(8.0)])
 
 
