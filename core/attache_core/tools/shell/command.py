@@ -110,9 +110,9 @@ def _limits(settings: ShellSettings) -> Mapping[str, int]:
 
 async def _end(process: Popen[bytes], output: _Output) -> None:
     """Have the keeper kill what is left, also if the caller is cancelled meanwhile: nobody else could find it."""
-    process.terminate()
-    process.send_signal(SIGCONT)  # a command may have stopped its keeper
     try:
+        process.terminate()
+        process.send_signal(SIGCONT)  # a command may have stopped its keeper
         async with asyncio.timeout(KILL_S):
             await output.ended.wait()
     except TimeoutError:
