@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 import pytest_asyncio
 
@@ -14,7 +16,7 @@ from attache_core.testing.mcp_server import Fault, RunningMcpServer, running_mcp
 from attache_core.testing.model_script import call, function_calls, text
 from attache_core.tools.call_errors import execution_error, http_error, protocol_error
 from core.tools.mcp.relay import relay_to
-from e2e.stage import Stage, check, open_stage
+from e2e.stage import WAIT_S, Stage, answered, check, open_stage
 
 WEATHER: Json = {"type": "mcp", "server_label": "weather", "require_approval": "never"}
 ARCHIVE: Json = {**WEATHER, "server_label": "archive"}
@@ -38,7 +40,7 @@ mcp:
   allow_request_servers: false
   allow_private_addresses: false
   servers:
-    weather: {{url: '{weather.url}', authorization: w-token, allowed_tools: [add], description: Numbers.}}
+    weather: {{url: '{weather.url}', authorization: w-token, allowed_tools: [add, report], description: Numbers.}}
     archive: {{url: '{archive.url}', headers: {{x-team: blue}}, allowed_tools: [echo, report]}}
 """
         folder = tmp_path_factory.mktemp(f"named-{placement}")
@@ -100,15 +102,22 @@ async def test_request_that_may_not_use_a_server_so_is_400(
     assert named.stage.model.asked == []
 
 
-async def test_progress_of_a_call_reaches_a_streaming_client_before_its_result(named: Named) -> None:
-    named.archive.release.set()
+@pytest.mark.parametrize("tool", [WEATHER, ARCHIVE], ids=["streamable_http", "sse"])
+async def test_progress_of_a_call_reaches_a_streaming_client_before_its_result(named: Named, tool: Json) -> None:
+    """The call ends only when the client has been told of its progress."""
+    server = named.weather if tool is WEATHER else named.archive
+    server.release.clear()
     named.stage.model.play(function_calls(call("report", {})), text("Done."))
-    answer = check(await named.stage.ask(input="Hi", tools=[ARCHIVE], stream=True))
+    body, told = {"model": "attache-demo", "input": "Hi", "tools": [tool], "stream": True}, b""
+    async with asyncio.timeout(WAIT_S), named.stage.client.stream("POST", "/v1/responses", json=body) as response:
+        async for piece in response.aiter_bytes():
+            told += piece
+            if told.count(b"event: response.mcp_call.in_progress\n") == 2:
+                server.release.set()
+    answer = check(answered(httpx.Response(response.status_code, headers=response.headers, content=told)))
     assert answer.body["output"][-2]["output"] == "released"
     life = [kind for kind in answer.types if kind.startswith("response.mcp_call.")]
-    assert life[0] == "response.mcp_call.in_progress"
-    assert life[-1] == "response.mcp_call.completed"
-    assert set(life[:-1]) == {"response.mcp_call.in_progress"}
+    assert life == ["response.mcp_call.in_progress"] * (len(life) - 1) + ["response.mcp_call.completed"]
 
 
 BROKEN = protocol_error(-32050, "Out of order.")

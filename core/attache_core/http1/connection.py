@@ -114,8 +114,8 @@ class Http1Connection(asyncio.Protocol):
         return Http1Response(incoming.status, incoming.headers, Http1Body(self, incoming))
 
     def close(self) -> None:
-        """End the connection at once."""
-        self._transport.abort()
+        """End the connection at once; a response that is not complete breaks off."""
+        self._fail("the connection was closed")
 
     # The event loop calls these.
 
@@ -139,9 +139,9 @@ class Http1Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._incoming is not None and exc is None and self._incoming.ends_with_connection:
-            self._incoming.ended = True
-            self._changed.set()
+        incoming = self._incoming
+        if incoming is not None and exc is None and incoming.ends_with_connection and incoming.failure is None:
+            self._end(incoming)
         self._fail("the connection was closed")
 
     # httptools calls these.
@@ -228,7 +228,7 @@ class Http1Connection(asyncio.Protocol):
             if not incoming.head.done():
                 incoming.head.set_exception(incoming.failure)
             self._changed.set()
-        self.close()
+        self._transport.abort()
 
     def _is_readable(self) -> bool:
         socket = self._transport.get_extra_info("socket")

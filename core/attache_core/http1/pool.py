@@ -32,6 +32,8 @@ class Http1Pool:
         self._idle_s = idle_s
         self._idle: deque[tuple[float, Http1Connection]] = deque()
         self._open: WeakSet[Http1Connection] = WeakSet()
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, request: Http1Request) -> Http1Response:
         """Send one request; the response's body arrives as it is read, and must be read to its end or closed.
@@ -45,11 +47,16 @@ class Http1Pool:
         if connection is None:
             connection = await self._dial(lambda: Http1Connection(self._keep))
             self._open.add(connection)
+            if self._closed:
+                connection.close()
         return await connection.send(data, is_head=request.method == "HEAD")
 
     def close(self) -> None:
-        """Close every connection; responses that are not complete break off."""
+        """Close every connection; responses that are not complete break off, and no further request is sent."""
+        self._closed = True
         self._max_idle = 0
+        if self._timer is not None:
+            self._timer.cancel()
         for connection in list(self._open):
             connection.close()
 
@@ -67,7 +74,13 @@ class Http1Pool:
         self._drop_idle()
 
     def _drop_idle(self) -> None:
-        """Those that nobody has used for longest are at the front."""
-        now = asyncio.get_running_loop().time()
-        while self._idle and (len(self._idle) > self._max_idle or self._idle[0][0] <= now):
+        """Those that nobody has used for longest are at the front; one timer for all says when the next one goes."""
+        loop = asyncio.get_running_loop()
+        while self._idle and (len(self._idle) > self._max_idle or self._idle[0][0] <= loop.time()):
             self._idle.popleft()[1].close()
+        if self._idle and self._timer is None:
+            self._timer = loop.call_at(self._idle[0][0], self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._timer = None
+        self._drop_idle()

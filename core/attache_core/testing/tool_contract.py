@@ -65,12 +65,12 @@ class ToolTypeContract:
         await self._items_of_a_call(tool_type, None)
 
     async def test_progress_of_a_call_is_told_by_events_of_its_item(self, tool_type: ToolType) -> None:
-        """Whatever is reported; the item is neither added nor done by it."""
+        """Whatever is reported; no item is added or done by it."""
         for tool in (await self._registry(tool_type)).tools.values():
             if isinstance(tool.binding, GatewayTool):
                 made, reported = CallMade("call", "{}", "call_1"), (CallProgress(1), CallProgress(2.5, 10, "Half-way."))
                 told = [event for progress in reported for event in tool.binding.progressed(made, progress)]
-                check_life([*tool.binding.begun(made), *told, *tool.binding.ended(made, FAILED)])
+                check_lives([*tool.binding.begun(made), *told, *tool.binding.ended(made, FAILED)])
 
     async def test_call_that_fails_is_an_item_added_and_done(self, tool_type: ToolType) -> None:
         """Also a call that the gateway refused or that timed out, of which the tool knows nothing."""

@@ -122,8 +122,19 @@ check_loaded_tools = array_of(named_by_type({**_CALLED_BY_NAME, "namespace": Nam
 
 _CLIENT_EXECUTED = {name: shape for name, shape in SHAPES.items() if name != "mcp"}
 
-check_additional_tools = array_of(named_by_type(_CLIENT_EXECUTED), "an array of tools")
-"""Look at tools that stand in an item of `input`, which is stored: none that may hold credentials."""
+_check_client_executed = array_of(named_by_type(_CLIENT_EXECUTED), "an array of tools")
+
+
+def check_additional_tools(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Look at tools that stand in an item of `input`, which is stored: none that may hold credentials."""
+    _require_few(value)
+    return _check_client_executed(value)
+
+
+def _require_few(tools: object) -> None:
+    if isinstance(tools, list) and len(tools) > MAX_TOOLS:
+        bound = f"Expected an array with maximum length {MAX_TOOLS}, but got an array with length {len(tools)} instead."
+        raise refused("array_above_max_length", f"Invalid '{{param}}': array too long. {bound}")
 
 
 def is_hosted(tool: object, installed: Container[str] = ()) -> bool:
@@ -167,9 +178,7 @@ def check_tools(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any 
 
     Of a hosted tool only the type is looked at; see `require_runnable`.
     """
-    if isinstance(value, list) and len(value) > MAX_TOOLS:
-        bound = f"Expected an array with maximum length {MAX_TOOLS}, but got an array with length {len(value)} instead."
-        raise refused("array_above_max_length", f"Invalid '{{param}}': array too long. {bound}")
+    _require_few(value)
     return _check_each(value, info)
 
 

@@ -25,11 +25,13 @@ class Answering:
 
     Attributes:
         answers: each a sequence of writes; None closes the connection.
+        ended: how many of its connections are closed.
     """
 
     answers: list[Sequence[bytes | None]]
     port: int = 0
     connections: int = 0
+    ended: int = 0
     writes: int = 0
     requests: list[bytes] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,6 +55,7 @@ class Answering:
         finally:
             writer.close()
             self.closed.set()
+            self.ended += 1
 
     async def dial(self, protocol: Callable[[], Http1Connection]) -> Http1Connection:
         _, connection = await asyncio.get_running_loop().create_connection(protocol, "127.0.0.1", self.port)
@@ -157,6 +160,14 @@ async def test_connection_that_was_idle_too_long_is_not_used_again() -> None:
     assert server.connections == 2
 
 
+async def test_connections_that_are_idle_too_long_are_closed_though_nobody_asks() -> None:
+    async with answering([SIZED], [SIZED], idle_s=0.05) as (server, pool), asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(whole(pool))
+        while server.ended < 2:  # noqa: ASYNC110 - the server is only ever asked
+            await asyncio.sleep(0.01)
+
+
 async def test_response_without_a_body_is_complete_at_once() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n"
     async with answering([head], [b"HTTP/1.1 204 No Content\r\n\r\n"]) as (_, pool):
@@ -221,12 +232,37 @@ async def test_request_that_is_refused_leaves_the_kept_connection_alone() -> Non
     assert server.connections == 1
 
 
-async def test_closing_the_pool_breaks_off_what_is_under_way() -> None:
-    async with answering([b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"]) as (_, pool):
+@pytest.mark.parametrize("framing", [b"content-length: 5", b"transfer-encoding: chunked", b"x: until the end"])
+async def test_closing_the_pool_breaks_off_what_is_under_way(framing: bytes) -> None:
+    async with answering([b"HTTP/1.1 200 OK\r\n%s\r\n\r\n" % framing]) as (_, pool):
         response = await pool.send(REQUEST)
         pool.close()
         with pytest.raises(BrokenOffError):
             await anext(response.body)
+
+
+async def test_request_whose_connection_is_made_while_the_pool_closes_is_not_sent() -> None:
+    async with answering([SIZED]) as (server, _), asyncio.TaskGroup() as tasks:
+        dialing, go_on = asyncio.Event(), asyncio.Event()
+
+        async def dial(protocol: Callable[[], Http1Connection]) -> Http1Connection:
+            dialing.set()
+            await go_on.wait()
+            return await server.dial(protocol)
+
+        slow = Http1Pool(dial, max_idle=2, idle_s=60)
+        asking = tasks.create_task(_failing(slow))
+        await dialing.wait()
+        slow.close()
+        go_on.set()
+        await asking
+        await server.closed.wait()
+    assert (server.requests, server.connections) == ([], 1)
+
+
+async def _failing(pool: Http1Pool) -> None:
+    with pytest.raises(BrokenOffError):
+        await pool.send(REQUEST)
 
 
 async def test_cancelled_request_ends_the_connection() -> None:

@@ -28,6 +28,7 @@ from attache_core.tools.mcp.servers import McpServers, open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.registry import ToolRegistry, build_registry
 from attache_core.turn.round_view import RoundView
+from attache_core.types.tools import MAX_TOOLS
 
 FUNCTION: Json = {"type": "function", "name": "add", "description": "Adds.", "parameters": {"type": "object"}}
 GRAMMAR: Json = {"type": "grammar", "syntax": "lark", "definition": 'start: "OK"'}
@@ -296,7 +297,27 @@ async def test_tools_that_an_item_adds_are_as_if_declared_and_the_item_is_not_to
 
 
 async def test_tool_that_an_item_adds_under_a_declared_name_is_the_declared_one() -> None:
-    assert with_additional_tools([FUNCTION], [added({**FUNCTION, "description": "Other."})]) == [FUNCTION]
+    other = {"type": "custom", "name": FUNCTION["name"]}
+    assert with_additional_tools([FUNCTION], [added({**FUNCTION, "description": "Other."}, other)]) == [FUNCTION]
+
+
+async def test_items_add_no_more_tools_than_a_request_may_declare() -> None:
+    def numbered(*numbers: int) -> list[Json]:
+        return [{**FUNCTION, "name": f"f{number}"} for number in numbers]
+
+    history = [added(*numbered(*range(100))), added(*numbered(*range(50, MAX_TOOLS - 1)))]
+    assert len(with_additional_tools([FUNCTION], history)) == MAX_TOOLS
+    with pytest.raises(ClientError, match="At most 128") as raised:
+        with_additional_tools([FUNCTION], [*history, added(*numbered(MAX_TOOLS))])
+    assert (raised.value.http_status, raised.value.code, raised.value.param) == (400, "too_many_tools", "input")
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 1])
+async def test_name_of_a_tool_that_has_none_may_be_anything(name: object) -> None:
+    patch = {"type": "apply_patch", "name": name}
+    assert with_additional_tools([patch], [added(patch)]) == [patch]
+    assert with_additional_tools([], [added(patch, {"type": "apply_patch"})]) == [{"type": "apply_patch"}]
+    assert with_loaded_tools([patch], [found(LATER)]).tools[:1] == [patch]
 
 
 async def test_deferred_namespace_is_loaded_with_its_members(mcp: McpServers) -> None:

@@ -159,6 +159,15 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
             "'function', 'custom', 'namespace', 'tool_search', 'shell', 'local_shell', and 'apply_patch'",
         ),
     ),
+    (
+        {"type": "additional_tools", "role": "developer", "tools": [{"type": "apply_patch"}] * 129},
+        refusal(
+            "array_above_max_length",
+            "input[1].tools",
+            "Invalid 'input[1].tools': array too long. "
+            "Expected an array with maximum length 128, but got an array with length 129 instead.",
+        ),
+    ),
     *[
         ({"role": "user", "content": "Hi", **fields}, expected)
         for fields, expected in (

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from attache_core.json_codec import Json, encode
 from attache_core.tools.client.action_call import ActionCall
+from attache_core.tools.client.claim import Claim, claim_of
 from attache_core.tools.function_items import function_call, function_call_output, pair_id
 from attache_core.tools.function_tool import function_tool
 from attache_core.tools.tool_type import ClientTool, ModelNames, Naming, Offer, OfferedTool, ToolType
@@ -101,21 +102,18 @@ def with_loaded_tools(declared: Sequence[Json], history: Iterable[Json]) -> Load
     were found, the last finding of each; a namespace has the members of all its findings. Of tools that a model would
     call by the same name the declared one is meant, else the last one that was found.
     """
-    found: dict[_Claim, Json] = {}
-    ages: dict[_Claim, int] = {}
+    found: dict[Claim, Json] = {}
+    ages: dict[Claim, int] = {}
     for age, tool in enumerate(_findings(history)):
-        claim = _claim(tool)
+        claim = claim_of(tool)
         found[claim] = _joined(found.get(claim), _loaded(tool))
         ages[claim] = age
     searches = any(tool.get("type") == "tool_search" for tool in declared)
-    known = {_claim(tool): tool for tool in declared}
-    tools = [_loaded(tool) if not searches or _claim(tool) in found else tool for tool in declared]
+    known = {claim_of(tool): tool for tool in declared}
+    tools = [_loaded(tool) if not searches or claim_of(tool) in found else tool for tool in declared]
     tools += [tool for claim, tool in found.items() if claim not in known]
-    loaded = [at for at, tool in enumerate(tools) if _was_loaded(known.get(_claim(tool)), _claim(tool) in found)]
-    return LoadedTools(tools, tuple(sorted(loaded, key=lambda at: ages[_claim(tools[at])])))
-
-
-_Claim = tuple[object, object]
+    loaded = [at for at, tool in enumerate(tools) if _was_loaded(known.get(claim_of(tool)), claim_of(tool) in found)]
+    return LoadedTools(tools, tuple(sorted(loaded, key=lambda at: ages[claim_of(tools[at])])))
 
 
 def _findings(history: Iterable[Json]) -> Iterator[Json]:
@@ -126,12 +124,6 @@ def _findings(history: Iterable[Json]) -> Iterator[Json]:
 
 def _was_loaded(declared: Json | None, is_found: bool) -> bool:
     return is_found and (declared is None or declared != _loaded(declared))
-
-
-def _claim(tool: Json) -> _Claim:
-    """What only one tool of a request may have: a function and a custom tool cannot have the same name."""
-    kind = tool.get("type")
-    return "called by name" if kind in ("function", "custom") else kind, tool.get("name")
 
 
 def _key(tool: Json) -> tuple[object, object]:

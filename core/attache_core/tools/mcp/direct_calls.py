@@ -99,12 +99,13 @@ class DirectCalls:
             McpServerError: no result came back.
             MCPError: the server refused the call.
         """
-        request = self._request(name, arguments, protocol_version, with_progress=report is not None)
+        request_id = f"call-{next(self._ids)}"
+        request = self._request(request_id, name, arguments, protocol_version, with_progress=report is not None)
         try:
             async with self._slots:
                 response = await self._pool.send(request)
                 async with aclosing(response.body):
-                    answer = await self._answer(response, report)
+                    answer = await self._answer(response, request_id, report)
         except OSError:
             self.broken = True
             raise McpServerError(unreachable()) from None
@@ -117,8 +118,9 @@ class DirectCalls:
         """End what still runs."""
         self._pool.close()
 
-    def _request(self, name: str, arguments: Json, protocol_version: str, *, with_progress: bool) -> Http1Request:
-        request_id = f"call-{next(self._ids)}"
+    def _request(
+        self, request_id: str, name: str, arguments: Json, protocol_version: str, *, with_progress: bool
+    ) -> Http1Request:
         meta: Json = {
             PROTOCOL_VERSION_META_KEY: protocol_version,
             CLIENT_INFO_META_KEY: self._client,
@@ -136,16 +138,17 @@ class DirectCalls:
         }
         return Http1Request("POST", self._target, headers, json_codec.encode(message))
 
-    async def _answer(self, response: Http1Response, report: Report | None) -> Json:
-        """The JSON-RPC answer to the request, whatever id it gives."""
+    async def _answer(self, response: Http1Response, request_id: str, report: Report | None) -> Json:
+        """The JSON-RPC answer to the request."""
         content_type = response.headers.get("content-type", "").lower()
         body = _bounded(response, self._max_bytes)
         if response.status == 200 and content_type.startswith("text/event-stream"):
-            return await _streamed_answer(body, self._max_bytes, report)
+            return await _streamed_answer(body, request_id, self._max_bytes, report)
         content = b"".join([chunk async for chunk in body])
         message = message_of(content) if content_type.startswith("application/json") else None
         if message is not None and (
-            (response.status == 200 and is_answer(message)) or (response.status >= 400 and is_refusal(message))
+            (response.status == 200 and is_answer(message, request_id))
+            or (response.status >= 400 and is_refusal(message))
         ):
             return message
         if response.status in (200, 202):
@@ -162,20 +165,23 @@ async def _bounded(response: Http1Response, max_bytes: int) -> AsyncIterator[byt
         yield chunk
 
 
-async def _streamed_answer(body: AsyncIterator[bytes], max_bytes: int, report: Report | None) -> Json:
-    """The first event that is an answer; of the notifications before it, progress is reported."""
+async def _streamed_answer(body: AsyncIterator[bytes], request_id: str, max_bytes: int, report: Report | None) -> Json:
+    """The first event that is an answer. Of progress that has come before it at once, the latest is reported."""
     decoder = SseDecoder(max_line_bytes=max_bytes)
     async for chunk in body:
+        progress: object = None
         for frame in decoder.feed(chunk):
             if frame.event not in (None, "message") or not frame.data:
                 continue
             message = message_of(frame.data)
             if message is None:
                 raise McpServerError(protocol_error(PARSE_ERROR, NOT_MCP))
-            if is_answer(message):
+            if is_answer(message, request_id):
                 return message
-            if report is not None and message.get("method") == "notifications/progress":
-                _report_progress(message.get("params"), report)
+            if message.get("method") == "notifications/progress":
+                progress = message.get("params")
+        if report is not None and progress is not None:
+            _report_progress(progress, report)
     raise McpServerError(closed())
 
 

@@ -2,8 +2,9 @@
 
 The SDK has it, too, but a POST that fails there leaves its caller waiting, and one event has no limit. Here every
 failure is the answer to its own request, as in `wire`: a message that the server does not take fails that request; a
-stream that breaks off, or holds what is not MCP, fails those that wait for it, and ends the session. The server names
-where to POST; that must be at its own origin, which the pinned transport holds as well.
+stream that breaks off, or holds what is not MCP, or more than there may be between two answers, fails those that wait
+for it, and ends the session. The server names where to POST; that must be at its own origin, which the pinned transport
+holds as well.
 
 Knows HTTP and the outermost shape of JSON-RPC; unaware of tools. Source: MCP specification 2024-11-05, "HTTP with SSE".
 """
@@ -19,6 +20,7 @@ from urllib.parse import urljoin
 import anyio
 import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     ErrorData,
@@ -58,6 +60,10 @@ _IN_ORDER = frozenset({"initialize", "notifications/initialized"})
 _MAX_REPLY_BYTES = 64 * 1024
 """What is read of the reply to a POST, which says nothing, so that its connection can be used again."""
 
+_MAX_REPLIES = 16
+"""Replies to the server's own requests that are on their way; further ones are left out, or a server that asks and asks
+and takes no reply would have the gateway collect them."""
+
 _SESSION_UNKNOWN = frozenset({400, 404})
 """How servers answer a message of a session that they have forgotten."""
 
@@ -81,6 +87,7 @@ class SseWire:
         self._endpoint = endpoint
         self._settings = settings
         self._pending: set[RequestId] = set()
+        self._heard_bytes = 0
         self._http = httpx2.AsyncClient(
             transport=PinnedTransport(endpoint, tls, connection_limits(settings)),
             headers={**server.credentials.reveal(), "accept-encoding": "identity"},
@@ -133,12 +140,28 @@ class SseWire:
         decoder = SseDecoder(max_line_bytes=self._settings.max_message_bytes)
         try:
             async for chunk in response.aiter_raw():
+                self._count(len(chunk))
                 for frame in decoder.feed(chunk):
                     yield frame
         except UpstreamError:
             raise McpServerError(too_large()) from None
         except httpx2.TransportError as error:
             raise McpServerError(error_object(error)) from None
+
+    def _count(self, size: int) -> None:
+        """Whose answer the bytes belong to cannot be told, so each request that waits for one may have as many."""
+        self._heard_bytes += size
+        if self._heard_bytes > self._settings.max_message_bytes * max(1, len(self._pending)):
+            raise McpServerError(too_large())
+
+    def _await_answer(self, request_id: RequestId) -> None:
+        self._pending.add(request_id)
+        self._heard_bytes = 0
+
+    def _await_no_answer(self, request_id: RequestId) -> None:
+        """The answer has come, or nobody wants it."""
+        self._pending.discard(coerce_request_id(request_id))
+        self._heard_bytes = 0
 
     async def _post_url(self, frames: AsyncIterator[SseFrame]) -> httpx2.URL:
         async for frame in frames:
@@ -175,20 +198,28 @@ class SseWire:
 
     async def _take(self, data: bytes, heard: Incoming) -> None:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            self._pending.discard(message.id)
+        answered = message.id if isinstance(message, (JSONRPCResponse, JSONRPCError)) else None
+        if answered is not None and coerce_request_id(answered) in self._pending:
+            self._await_no_answer(answered)
         await heard.send(SessionMessage(message))
 
     async def _say(self, said: Outgoing, post_url: httpx2.URL, heard: Incoming, tasks: TaskScope) -> None:
+        replies: set[asyncio.Task[None]] = set()
         async for item in said:
             message = item.message
+            is_reply = isinstance(message, (JSONRPCResponse, JSONRPCError))
+            if is_reply and len(replies) >= _MAX_REPLIES:
+                continue
             request_id = message.id if isinstance(message, JSONRPCRequest) else None
             if request_id is not None:
-                self._pending.add(request_id)
+                self._await_answer(request_id)
             elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-                self._pending.discard((message.params or {}).get("requestId", ""))
+                self._await_no_answer((message.params or {}).get("requestId", ""))
             body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
             posting = tasks.start(self._post(post_url, body, request_id, heard))
+            if is_reply:
+                replies.add(posting)
+                posting.add_done_callback(replies.discard)
             if getattr(message, "method", None) in _IN_ORDER:
                 await asyncio.wait([posting])
 
@@ -211,9 +242,9 @@ class SseWire:
 
     async def _fail(self, request_id: RequestId | None, error: Json, heard: Incoming) -> None:
         """Answer a request that still waits, instead of the server."""
-        if request_id not in self._pending:
+        if request_id is None or request_id not in self._pending:
             return
-        self._pending.discard(request_id)
+        self._await_no_answer(request_id)
         refusal = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(**wire_error(error)))
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await heard.send(SessionMessage(refusal))

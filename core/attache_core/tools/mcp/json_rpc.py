@@ -15,9 +15,17 @@ def message_of(body: bytes) -> Json | None:
     return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else None
 
 
-def is_answer(message: Json) -> bool:
-    """Whether it answers a request, well or badly."""
-    return "method" not in message and ("result" in message or "error" in message)
+def is_answer(message: Json, request_id: object) -> bool:
+    """Whether it answers a request, well or badly.
+
+    A result has the request's id, which some servers write as a text, or none; an error any: a server may have failed
+    to read the request, and those of the SDK's first version then make one up.
+    """
+    if "method" in message:
+        return False
+    if "error" in message:
+        return True
+    return "result" in message and (message.get("id") is None or str(message["id"]) == str(request_id))
 
 
 def is_refusal(message: Json) -> bool:

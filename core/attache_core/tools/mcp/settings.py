@@ -57,7 +57,8 @@ class McpSettings(OutboundSettings):
     """Size of the description and the input schema of one tool, as JSON."""
 
     max_message_bytes: int = Field(default=16 * 1024 * 1024, ge=1024)
-    """What a server may send in answer to one request, framing and progress included."""
+    """What a server may send in answer to one request, framing and progress included. Over HTTP with SSE, where answers
+    share a stream: between two of them, for each request that waits for one."""
 
     max_output_bytes: int = Field(default=1024 * 1024, ge=1024)
     """What is kept of a tool's result; the model is told when something was left out."""

@@ -119,12 +119,11 @@ class ServerWire(httpx2.AsyncBaseTransport):
         if status == 404 and _SESSION_HEADER in request.headers:
             self.broken = True
             return _failure(http_failure(404))
-        if message is not None and ((status == 200 and is_answer(message)) or (status >= 400 and is_refusal(message))):
-            # It answers this request, whatever id it gives; servers that failed to read the request give null.
-            asked_id = asked.get("id")
-            same = type(message.get("id")) is type(asked_id) and message.get("id") == asked_id
-            content = body if same else json_codec.encode({**message, "id": asked_id})
-            return httpx2.Response(status, headers=headers, content=content)
+        asked_id = asked.get("id")
+        if message is not None and (
+            (status == 200 and is_answer(message, asked_id)) or (status >= 400 and is_refusal(message))
+        ):
+            return httpx2.Response(status, headers=headers, content=_with_id(asked_id, message, body))
         if asked.get("method") == "initialize" and status in _OTHER_TRANSPORT:
             self.refused_handshake = True
         return _failure(protocol_error(PARSE_ERROR, NOT_MCP) if status == 200 else http_failure(status))
@@ -190,6 +189,13 @@ def open_client(server: McpServer, wire: ServerWire, settings: McpSettings) -> h
         follow_redirects=False,
         trust_env=False,
     )
+
+
+def _with_id(asked_id: object, message: Json, body: bytes) -> bytes:
+    """An answer under the very id that was asked, which the SDK waits for."""
+    given_id = message.get("id")
+    same = type(given_id) is type(asked_id) and given_id == asked_id
+    return body if same else json_codec.encode({**message, "id": asked_id})
 
 
 def _failure(error: Json) -> httpx2.Response:

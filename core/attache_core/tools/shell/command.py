@@ -19,7 +19,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
+from signal import SIGCONT
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import IO
 
 from attache_core.json_codec import Json
@@ -29,7 +30,7 @@ from attache_core.tools.shell.settings import ShellSettings
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KILL_S = 5.0
-"""How long the keeper may take to end what it keeps, before it is killed itself."""
+"""Seconds for the end of what the keeper keeps, and again for its own end; then it is killed."""
 
 _KILLED = 128 + 9
 
@@ -108,17 +109,26 @@ def _limits(settings: ShellSettings) -> Mapping[str, int]:
 
 
 async def _end(process: Popen[bytes], output: _Output) -> None:
-    """Have the keeper kill what is left; kill it, where that takes too long or the command has killed it."""
+    """Have the keeper kill what is left, also if the caller is cancelled meanwhile: nobody else could find it."""
     try:
         process.terminate()
+        process.send_signal(SIGCONT)  # a command may have stopped its keeper
         async with asyncio.timeout(KILL_S):
             await output.ended.wait()
     except TimeoutError:
         pass
     finally:
-        process.kill()
         output.close()
-        await asyncio.to_thread(process.wait)
+        await asyncio.to_thread(_reap, process)
+
+
+def _reap(process: Popen[bytes]) -> None:
+    """In a thread, because that ends even if nobody waits for it any more."""
+    try:
+        process.wait(KILL_S)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 class _Output:

@@ -100,6 +100,8 @@ def _end_descendants() -> None:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass  # to look for all anew after each one of many would take longer than we are given
 
 
 def _descendants(ancestor: int) -> list[int]:

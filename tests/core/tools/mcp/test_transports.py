@@ -200,6 +200,40 @@ class TestEventStream:
             assert await mcp.call_tool(declared, "echo", {"text": "x"}) == CallResult("x")
         assert server.counts["notifications/initialized"] == 1
 
+    @pytest.mark.parametrize("flood", [b": ping\n\n", b'data: {"jsonrpc":"2.0","method":"notifications/message"}\n\n'])
+    async def test_stream_without_end_ends_with_its_session(self, flood: bytes) -> None:
+        async with running_mcp_server(transport="sse") as server, open_mcp_servers(SETTINGS) as mcp:
+            declared = McpServer(server.url)
+            await mcp.list_tools(declared)
+            async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+                calling = tasks.create_task(mcp.call_tool(declared, "slow", {}))
+                await server.until(lambda seen: len(seen.calls) == 1)
+                await server.event_streams[-1].write(flood * (70_000 // len(flood)))
+                failed = await calling
+            recovered = await mcp.call_tool(declared, "echo", {"text": "y"})
+        assert (failed, recovered) == (CallResult(None, TOO_LARGE), CallResult("y"))
+
+    async def test_each_of_many_answers_may_be_as_long_as_one(self) -> None:
+        text = "x" * (SETTINGS.max_message_bytes - 1000)
+        async with running_mcp_server(transport="sse") as server, open_mcp_servers(SETTINGS) as mcp:
+            declared = McpServer(server.url)
+            async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+                calls = [tasks.create_task(mcp.call_tool(declared, "echo", {"text": text})) for _ in range(5)]
+        assert [call.result() for call in calls] == [CallResult(text)] * 5
+
+    async def test_server_that_asks_and_takes_no_reply_holds_up_no_call(self) -> None:
+        few = SETTINGS.model_copy(update={"max_connections_per_session": 40})
+        ping = b'data: {"jsonrpc":"2.0","id":"%d","method":"ping"}\n\n'
+        async with running_mcp_server(transport="sse") as server, open_mcp_servers(few) as mcp:
+            declared = McpServer(server.url)
+            await mcp.list_tools(declared)
+            server.faults["POST"] = Fault(hang=True)
+            await server.event_streams[-1].write(b"".join(ping % number for number in range(200)))
+            await server.until(lambda seen: seen.counts["POST"] >= 16)
+            async with asyncio.timeout(4):
+                result = await mcp.call_tool(declared, "echo", {"text": "x"})
+        assert (result, server.counts["POST"]) == (CallResult("x"), 16)
+
     async def test_call_of_a_stream_that_breaks_off_fails_alone_among_sessions(self) -> None:
         async with (
             running_mcp_server(transport="sse") as dying,

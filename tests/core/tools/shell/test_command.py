@@ -10,6 +10,7 @@ import pytest
 
 from attache_core.json_codec import Json, decode
 from attache_core.tools.gateway_tool import CallResult
+from attache_core.tools.shell.command import Bounds, run_command
 from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.shell.shell import MAX_COMMAND_BYTES, Shell
 from attache_core.tools.shell.workspace import Workspace
@@ -120,6 +121,36 @@ async def test_call_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
         calling.cancel()
     assert [pid for pid in pids.read_text().split() if lives(int(pid))] == []
     await workspace.remove()
+
+
+async def test_second_cancellation_leaves_no_process_either(tmp_path: Path) -> None:
+    """The keeper is held up, so that it is still at work when the second one comes."""
+    folder, pids = tmp_path / "home", tmp_path / "pids"
+    folder.mkdir()
+    said = f"setsid sleep 1000 & echo $! $$ $PPID > {pids}.new; mv {pids}.new {pids}; wait"
+    async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run_command(said, folder, ShellSettings(), Bounds(1000, 1000)))
+        while not pids.exists():  # noqa: ASYNC110 - a file is only ever asked
+            await asyncio.sleep(0.01)
+        for _ in range(2):
+            running.cancel()
+            await asyncio.sleep(0)
+    for pid in pids.read_text().split():
+        await wait_until_dead(int(pid))
+
+
+async def test_command_that_stops_its_keeper_leaves_no_process(tmp_path: Path) -> None:
+    stopping = "setsid sleep 1000 & echo $! $$ $PPID; kill -STOP $PPID; wait"
+    [output] = await run(tmp_path, stopping, timeout_ms=500)
+    assert output["outcome"] == {"type": "timeout"}
+    for pid in output["stdout"].split():
+        await wait_until_dead(int(pid))
+
+
+async def test_many_processes_are_ended_within_the_time_for_it(tmp_path: Path) -> None:
+    many = "i=0; while [ $i -lt 400 ]; do sleep 1000 & echo $!; i=$((i+1)); done; wait"
+    [output] = await run(tmp_path, many, timeout_ms=2000)
+    assert [pid for pid in output["stdout"].split() if lives(int(pid))] == []
 
 
 async def test_output_is_kept_in_part_and_a_flood_is_killed(tmp_path: Path) -> None:
