@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from attache_core.json_codec import Json
-from attache_core.testing.model_script import Reply, garbage, http_error, stalls_after, text
+from attache_core.testing.model_script import Reply, call, function_calls, garbage, http_error, stalls_after, text
 from e2e.sdk_client import open_sdk
 from e2e.stage import Stage
 
@@ -96,6 +96,17 @@ async def test_server_error_is_retried(stage: Stage, sdk: openai.AsyncOpenAI) ->
     answer = await sdk.with_options(max_retries=1).responses.create(model="attache-demo", input="Hi")
 
     assert answer.output_text == "Now."
+
+
+async def test_turn_that_failed_after_a_tool_ran_is_not_retried(stage: Stage, sdk: openai.AsyncOpenAI) -> None:
+    stage.model.play(function_calls(call("echo", {"text": "a"})), http_error(503, headers={"retry-after-ms": "10"}))
+    tool: Any = stage.mcp_tool()
+
+    with pytest.raises(openai.InternalServerError) as failed:
+        await sdk.with_options(max_retries=2).responses.create(model="attache-demo", input="Hi", tools=[tool])
+
+    assert failed.value.response.headers["x-should-retry"] == "false"
+    assert len(stage.model.asked) == 2
 
 
 async def test_client_that_waits_no_longer_has_a_timeout_and_leaves_nothing_running(

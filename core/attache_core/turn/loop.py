@@ -37,6 +37,7 @@ from attache_core.turn.below import Below
 from attache_core.turn.call_budget import CallBudget
 from attache_core.turn.client_stream import ClientStream
 from attache_core.turn.held_calls import planned, released
+from attache_core.turn.once import forbid_retry
 from attache_core.turn.pending_approvals import answered_now
 from attache_core.turn.round_view import HeldCall, HeldItem, RoundView
 from attache_core.turn.silence import with_signs_of_life
@@ -123,6 +124,7 @@ async def run_tool_loop(
                     yield event
     except AttacheError as error:
         if not client.released:
+            forbid_retry(error, client.output)
             raise
         for event in client.fail(error):
             yield event

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import structlog
 
-from attache_core.errors import StoreError, UpstreamError
+from attache_core.errors import AttacheError, StoreError, UpstreamError
 from attache_core.events.error_codes import BAD_ANSWER
 from attache_core.events.event import Event
 from attache_core.json_codec import Json
@@ -15,6 +15,7 @@ from attache_core.storage.row import turn_items
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.turn.below import Below
 from attache_core.turn.conversation_hold import ConversationHold, HoldTerms, hold_conversation
+from attache_core.turn.once import forbid_retry
 from attache_core.turn.references import resolve_references
 from attache_core.types.ids import item_id, new_id
 from attache_core.types.turn import TurnRequest, input_items
@@ -65,10 +66,12 @@ async def _write(turn: TurnRequest, response: Json, store: Store, hold: Conversa
     stored = StoredTurn(response, stored_input(turn.body))
     if failed:
         await _write_failed(turn.facts.tenant, stored, store)
-    elif turn.store:
-        await hold.save(stored)
-    else:
-        await hold.append(turn_items(stored))
+        return
+    try:
+        await (hold.save(stored) if turn.store else hold.append(turn_items(stored)))
+    except AttacheError as error:
+        forbid_retry(error, response["output"])
+        raise
 
 
 async def _write_failed(tenant: str, turn: StoredTurn, store: Store) -> None:

@@ -170,7 +170,8 @@ async def _read_error(response: HttpResponse) -> AttacheError:
 
 
 def _belongs_to_error(name: str) -> bool:
-    return name in ("retry-after", "retry-after-ms", UPSTREAM_REQUEST_ID) or name.startswith("x-ratelimit-")
+    kept = ("retry-after", "retry-after-ms", "x-should-retry", UPSTREAM_REQUEST_ID)
+    return name in kept or name.startswith("x-ratelimit-")
 
 
 def _read_facts(headers: Mapping[str, str]) -> Facts:

@@ -141,8 +141,9 @@ async def test_failure_of_a_later_round_is_an_error_to_a_waiting_client_and_an_e
     model = Model([call("echo", '{"text": "a"}')], UpstreamError("down", code="upstream_unavailable"))
 
     if "json" in request.node.name:
-        with pytest.raises(UpstreamError, match="down"):
+        with pytest.raises(UpstreamError, match="down") as failed:
             await ask(model)
+        assert failed.value.headers == {"x-should-retry": "false"}
     else:
         response = await ask(model)
         assert (response["status"], response["error"]) == (

@@ -15,9 +15,9 @@ from attache_core.turn.persist import persist
 from attache_core.types.turn import DEFAULT_TENANT, TurnRequest
 
 
-def answering(status: str = "completed") -> Below:
+def answering(status: str = "completed", *output: Json) -> Below:
     async def below(turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        response: Json = {"id": turn.facts.response_id, "status": status, "created_at": 0, "output": []}
+        response: Json = {"id": turn.facts.response_id, "status": status, "created_at": 0, "output": [*output]}
         yield Event("response.created", {"type": "response.created", "response": response})
         yield terminal_event(response, 1)
 
@@ -126,14 +126,23 @@ async def test_turn_with_store_false_leaves_nothing() -> None:
     assert (len(events), store.saved) == (2, 0)
 
 
-async def test_store_that_fails_keeps_the_terminal_event_back() -> None:
+@pytest.mark.parametrize(
+    ("item", "retry"),
+    [
+        ({"type": "message", "id": "msg_1"}, {"retry-after": "1"}),
+        ({"type": "mcp_call", "id": "mcp_1"}, {"retry-after": "1", "x-should-retry": "false"}),
+    ],
+    ids=["only the model spoke", "a tool ran"],
+)
+async def test_store_that_fails_keeps_the_terminal_event_back(item: Json, retry: Json) -> None:
     store = MemoryStore()
     store.available = False
-    events = persist(turn(), answering(), store)
+    events = persist(turn(), answering("completed", item), store)
 
     assert (await anext(events)).type == "response.created"
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError) as failed:
         await anext(events)
+    assert failed.value.headers == retry
 
 
 async def test_failed_turn_is_stored_as_failed_and_told_even_when_the_store_fails_too() -> None:
