@@ -74,6 +74,12 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
+        "state-soak",
+        bug("praxis-proxy/ai", 937),
+        "Whatever is killed, a store holds every turn that a client was told of, once, whole and in order.",
+        ("tests/soak/",),
+    ),
+    Requirement(
         "state-execute",
         DESIGN,
         "The whole turn runs without Envoy as well, with plain control flow.",
