@@ -282,6 +282,7 @@ REQUIREMENTS = (
                 "test_turn_over_the_time_limit_is_stored_as_cancelled",
             ),
             "tests/filters/extproc/test_unattended.py",
+            "tests/filters/extproc/test_host_unattended.py",
         ),
     ),
     Requirement(

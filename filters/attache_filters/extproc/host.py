@@ -4,10 +4,10 @@ Three tasks live as long as the stream: the reader handles Envoy's messages one 
 for a write; the writer sends; the chain runs the filters once the request has been read whole. It knows no transport
 (a `MessageStream` is given) and decides nothing about legality (the session does). Invariants: the first call below
 continues the request that Envoy holds, if it still is held (for one that asks for an event stream, see
-`Segment.stream_through_loop`); every other one is a sub-request to the loop listener; when the stream ends, by whatever
-end, the chain is cancelled, what it opened is closed in reverse order, and whatever still asks for the stream gets
-`StreamEndedError`; unless a filter has said that its turn goes on without its client: then the chain runs to its end
-in `UnattendedTurns`, and its answer is read and dropped.
+`Segment.stream_through_loop`) and the turn does not outlive it; every other one is a sub-request to the loop listener;
+when the stream ends, by whatever end, the chain is cancelled, what it opened is closed in reverse order, and whatever
+still asks for the stream gets `StreamEndedError`; unless a filter has said that its turn goes on without its client:
+then the chain runs to its end in `UnattendedTurns`, and its answer is read and dropped.
 """
 
 from __future__ import annotations
@@ -258,7 +258,8 @@ class SegmentHost:
 
     def _may_continue(self, head: RequestHeaders, request: HttpRequest) -> bool:
         wants_stream = request.headers.get("accept") == EVENT_STREAM_TYPE
-        elsewhere = self._segment.loop is not None and self._segment.stream_through_loop and wants_stream
+        loops = (self._segment.stream_through_loop and wants_stream) or self._goes_on is not None
+        elsewhere = self._segment.loop is not None and loops
         return self._session.request_held and request.method == head.method and not elsewhere
 
     def _no_loop(self) -> LoopListenerMissingError:
