@@ -45,6 +45,10 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: soak
+soak: $(READY) ## Clients in a few conversations while workers, PostgreSQL and Envoy are killed, on each store
+	cd tests && ../$(BIN)/python -m soak
+
 $(PEERS)/.ready: benchmarks/requirements.lock
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r benchmarks/requirements.lock

@@ -157,6 +157,22 @@ class Stage:
             (count,) = database.execute("select count(*) from responses").fetchone()
             return int(count)
 
+    def stored_ids(self) -> list[str]:
+        """The ids of the turns that are in the store, the latest last."""
+        with sqlite3.connect(self.storage) as database:
+            return [name for (name,) in database.execute("select id from responses order by rowid")]
+
+    def stored_statuses(self) -> list[str]:
+        """Their statuses, in the same order."""
+        with sqlite3.connect(self.storage) as database:
+            return [status for (status,) in database.execute("select status from responses order by rowid")]
+
+    async def wait_until_unattended(self, timeout_s: float = WAIT_S) -> None:
+        """Return once a worker has a turn that goes on without its client."""
+        async with asyncio.timeout(timeout_s):
+            while not list(self.gateway.run_dir.glob("*.unattended")):  # noqa: ASYNC110 - another process's file
+                await asyncio.sleep(0.01)
+
     async def wait_until_idle(self, timeout_s: float = WAIT_S) -> None:
         """Return once no filter runs for anybody."""
         async with asyncio.timeout(timeout_s):

@@ -13,8 +13,10 @@ import httpx
 import pytest
 
 from attache_core.json_codec import Json
-from attache_core.testing.model_script import text
-from e2e.stage import Stage, check, open_stage
+from attache_core.testing.model_script import held, text
+from e2e.stage import WAIT_S, Stage, check, open_stage
+from e2e.test_conversation_turns import items_of, said
+from e2e.test_conversations import create
 from postgresql_server import PostgresqlServer, database_of, running_postgresql
 
 KILLS = 3
@@ -58,6 +60,39 @@ async def test_conversation_goes_on_at_any_gateway_of_a_database(
         heard = [item["content"][0]["text"] for item in stage.model.asked[0]["input"]]
     said = [words for number in range(3) for words in (f"Question {number}?", f"Answer {number}.")]
     assert heard == [*said, "Question 3?"]
+
+
+async def test_conversation_object_is_the_same_at_any_gateway_of_a_database(
+    postgresql: PostgresqlServer, placement: str, tmp_path: Path
+) -> None:
+    async with stages_on(postgresql, placement, tmp_path, number=2) as stages:
+        name = await create(stages[0], "I am Ada.")
+        for number in range(4):
+            stage, other = stages[number % 2], stages[1 - number % 2]
+            stage.model.play(text(f"Answer {number}."))
+            check(await stage.ask(input=f"Question {number}?", conversation=name, stream=number < 2))
+            seen = await items_of(stage, name)
+            assert await items_of(other, name) == seen
+            assert (await other.get(f"/v1/conversations/{name}/items/{seen[-1]['id']}")).json() == seen[-1]
+        heard = said(stage.model.asked[0]["input"])
+
+        go_on = asyncio.Event()
+        stages[0].model.play(held(go_on, text("First.")))
+        stages[1].model.play(text("Second."))
+        async with asyncio.timeout(4 * WAIT_S), asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(stages[0].ask(input="1", conversation=name))
+            await stages[0].model.wait_until_asked()
+            second = tasks.create_task(stages[1].ask(input="2", conversation=name))
+            await stages[1].get(f"/v1/conversations/{name}")
+            assert stages[1].model.asked == []
+            go_on.set()
+        assert (check(first.result()).text, check(second.result()).text) == ("First.", "Second.")
+        last = said(await items_of(stages[0], name))
+
+    turns = [words for number in range(4) for words in (f"Question {number}?", f"Answer {number}.")]
+    assert heard == ["I am Ada.", *turns[:-1]]
+    assert last == ["I am Ada.", *turns, "1", "First.", "2", "Second."]
+    assert said(stages[1].model.asked[0]["input"]) == last[:-1]
 
 
 async def test_store_that_is_down_is_never_not_found_and_needs_no_restart_of_the_gateway(

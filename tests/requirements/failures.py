@@ -9,6 +9,7 @@ _ERRORS = "tests/e2e/test_errors.py"
 _HEADERS = "tests/e2e/test_headers_and_errors.py"
 _LEFT = "tests/e2e/test_interruptions.py"
 _LIMITS = "tests/e2e/test_limits.py"
+_DISCONNECTS = "tests/e2e/test_disconnects.py"
 _CHAIN = "tests/e2e/test_chain_without_loop.py"
 _LOOP = "tests/core/turn/test_loop_streams.py"
 _STREAMS = "tests/e2e/test_streams_whole.py"
@@ -236,6 +237,59 @@ REQUIREMENTS = (
             "test_client_that_leaves_while_a_tool_runs_ends_the_call",
             "test_client_that_leaves_while_the_model_streams_ends_the_upstream_request",
         ),
+    ),
+    Requirement(
+        "left-stored",
+        bug("meta-llama/llama-stack", 4738),
+        "By setting, a turn whose client left is stored as cancelled with what was said, or goes on and is stored at "
+        "its end; a later GET never shows it complete with nothing in it.",
+        (
+            *within(
+                _DISCONNECTS,
+                "test_client_that_stays_gets_the_answer_that_is_stored",
+                "test_tool_call_is_cancelled_and_shown_as_incomplete",
+                "test_turn_goes_on_from_wherever_its_client_left_it",
+                "test_turn_goes_on_to_its_end_and_is_stored",
+                "test_turn_is_stored_as_cancelled_with_what_was_said",
+                "test_turn_of_which_nothing_was_said_is_stored_as_cancelled_without_output",
+                "test_turn_that_fails_without_its_client_is_stored_as_failed",
+                "test_turn_that_is_not_to_be_stored_ends_and_leaves_nothing",
+            ),
+            "tests/core/turn/test_departure.py",
+        ),
+    ),
+    Requirement(
+        "left-conversation",
+        DESIGN,
+        "The conversation of a turn whose client left is free at once, and holds all of the turn or nothing.",
+        (
+            *within(_DISCONNECTS, "test_conversation_is_free_again_and_has_nothing_of_the_turn"),
+            *within(
+                "tests/core/turn/test_conversation_hold.py",
+                "test_turn_that_is_cancelled_while_it_gets_its_conversation_gives_it_back",
+            ),
+        ),
+    ),
+    Requirement(
+        "left-bounds",
+        DESIGN,
+        "Turns that go on without clients are bounded in time and number, and a gateway that stops waits for them.",
+        (
+            *within(
+                _DISCONNECTS,
+                "test_gateway_that_is_stopped_waits_for_turns_without_clients",
+                "test_turn_for_which_there_is_no_room_is_stored_as_cancelled",
+                "test_turn_over_the_time_limit_is_stored_as_cancelled",
+            ),
+            "tests/filters/extproc/test_unattended.py",
+            "tests/filters/extproc/test_host_unattended.py",
+        ),
+    ),
+    Requirement(
+        "left-errors",
+        DESIGN,
+        "A client that waits for JSON gets HTTP errors, also where its turn is streamed below so that it can be kept.",
+        within(_DISCONNECTS, "test_client_that_waits_for_json_gets_an_http_error_all_the_same"),
     ),
     Requirement(
         "left-worker",

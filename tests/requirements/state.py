@@ -56,6 +56,30 @@ REQUIREMENTS = (
         ("tests/core/turn/test_persist.py",),
     ),
     Requirement(
+        "state-incomplete",
+        STATE,
+        "An incomplete response is continued with what was said; a failed or cancelled one is refused, never a 500.",
+        (
+            *within(
+                "tests/e2e/test_continuations.py",
+                "test_incomplete_response_is_continued_with_what_was_said",
+                "test_call_of_an_incomplete_response_waits_for_its_output",
+                "test_response_that_ran_out_of_rounds_is_continued_with_its_calls",
+                "test_failed_response_is_refused",
+            ),
+            *within(
+                "tests/e2e/test_disconnects.py",
+                "test_cancelled_response_cannot_be_continued_and_its_items_are_not_found",
+            ),
+        ),
+    ),
+    Requirement(
+        "state-soak",
+        bug("praxis-proxy/ai", 937),
+        "Whatever is killed, a store holds every turn that a client was told of, once, whole and in order.",
+        ("tests/soak/",),
+    ),
+    Requirement(
         "state-execute",
         DESIGN,
         "The whole turn runs without Envoy as well, with plain control flow.",
@@ -77,7 +101,11 @@ REQUIREMENTS = (
         "store-shared",
         STATE,
         "A conversation goes on at any gateway that shares its database, and nobody can tell.",
-        within(_POSTGRESQL, "test_conversation_goes_on_at_any_gateway_of_a_database"),
+        within(
+            _POSTGRESQL,
+            "test_conversation_goes_on_at_any_gateway_of_a_database",
+            "test_conversation_object_is_the_same_at_any_gateway_of_a_database",
+        ),
     ),
     Requirement(
         "store-down",

@@ -18,7 +18,7 @@ from attache_core.events.dialects.canonical import CanonicalReader
 from attache_core.events.dialects.event_types import DELTAS, ITEM_EVENTS, PARTS, TEXT_DONES
 from attache_core.events.event import TERMINAL_TYPES, Event
 from attache_core.events.growing_text import GrowingText
-from attache_core.events.model_events import DeltaKind
+from attache_core.events.model_events import DeltaKind, Finished
 from attache_core.events.sequencer import Sequencer
 from attache_core.events.text_done import TextDone
 from attache_core.json_codec import Json
@@ -124,6 +124,17 @@ class StreamWatch:
             Event(event.type, {**event.data, "sequence_number": number})
             for number, event in enumerate(owed, self._number + 1)
         ]
+
+    def cut_short(self) -> Json | None:
+        """The response with what is open closed as incomplete, for a stream that nobody reads any more.
+
+        None when it has not begun.
+        """
+        if self._response is None:
+            return None
+        *_, last = self._replayed(self._response).finish(Finished("incomplete"), completed_at=0)
+        response: Json = last.data["response"]
+        return response
 
     def _observe_rarer(self, event: Event) -> None:
         kind, data = event.type, event.data

@@ -69,9 +69,10 @@ def to_turn(stored_input: bytes, stored_response: bytes) -> StoredTurn:
 def items_by_id(turn: StoredTurn) -> dict[str, Json]:
     """The items of a turn that can be found by their id; of several with one id, the last.
 
-    None when the turn failed: nobody may build on what it holds. An id that no database takes as a key is no name.
+    None when the turn failed or was cancelled: nobody may build on what it holds. An id that no database takes as a key
+    is no name.
     """
-    if turn.response.get("status") == "failed":
+    if turn.response.get("status") in ("failed", "cancelled"):
         return {}
     return {item["id"]: item for item in turn_items(turn) if _text(item.get("id"))}
 

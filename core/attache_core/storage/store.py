@@ -11,7 +11,7 @@ from attache_core.storage.approvals import ApprovalStore
 from attache_core.storage.conversations import Conversations, Lease
 
 CONTINUABLE = frozenset({"completed", "incomplete"})
-"""The statuses of a response that may be continued: a failed one has no trustworthy end."""
+"""The statuses of a response that may be continued: one that failed, or was cancelled, has no trustworthy end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Store(Protocol):
         """The items of these ids, by id, as they were stored, in one query; an id that is unknown is left out.
 
         An item is found by its `id`, whether the client sent it or got it. An id that occurs in several turns stands
-        for the item of the turn that was written last, and within a turn for the last one. Items of failed turns are
-        not found.
+        for the item of the turn that was written last, and within a turn for the last one. Items of turns that failed
+        or were cancelled are not found.
 
         Raises:
             StoreError: the store is out of reach.

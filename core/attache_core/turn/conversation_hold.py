@@ -96,7 +96,8 @@ async def hold_conversation(turn: TurnRequest, store: Store, terms: HoldTerms) -
     if named is None:
         yield ConversationHold(tenant, store, None)
         return
-    hold = ConversationHold(tenant, store, await _wait_for(named, turn, store, terms))
+    owner = turn.facts.response_id or new_id("resp")
+    hold = ConversationHold(tenant, store, await _lease(tenant, named, owner, store, terms))
     try:
         async with task_scope() as tasks:
             tasks.start(hold.keep(terms.lease_s))
@@ -105,8 +106,16 @@ async def hold_conversation(turn: TurnRequest, store: Store, terms: HoldTerms) -
         await hold.release()
 
 
-async def _wait_for(named: str, turn: TurnRequest, store: Store, terms: HoldTerms) -> Lease:
-    tenant, owner = turn.facts.tenant, turn.facts.response_id or new_id("resp")
+async def _lease(tenant: str, named: str, owner: str, store: Store, terms: HoldTerms) -> Lease:
+    try:
+        return await _wait_for(tenant, named, owner, store, terms)
+    except asyncio.CancelledError:
+        # The store may have given it all the same, and nobody would give it back.
+        await ConversationHold(tenant, store, Lease(named, owner, revision=0)).release()
+        raise
+
+
+async def _wait_for(tenant: str, named: str, owner: str, store: Store, terms: HoldTerms) -> Lease:
     clock = asyncio.get_running_loop()
     deadline, pause_s = clock.time() + terms.wait_s, FIRST_PAUSE_S
     while True:

@@ -14,12 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from attache_core.errors import AttacheError, ClientError, UpstreamError
+from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.answer_json import answer_object
 from attache_core.events.dialects import AutoDialect
-from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, REQUEST_CODES, TIMEOUT
+from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, TIMEOUT
 from attache_core.events.event import Event
+from attache_core.events.failed_response import error_of
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.sse import SseDecoder
 from attache_core.events.text_done import SaidEvent
@@ -192,7 +193,7 @@ class _AnswerReader:
         said = [*self._accept(self.dialect.read_response(answer_object(body))), *self._rest()]
         finished = self._accumulator.finished
         if finished is not None and finished.status == "failed":
-            raise _failure(finished)
+            raise error_of(finished.error)
         return self._show(said)
 
     def _rest(self) -> list[ModelEvent]:
@@ -207,20 +208,11 @@ class _AnswerReader:
         for event in said:
             if isinstance(event, Finished):
                 if event.status == "failed" and not (self._stream and self._sequencer.started):
-                    raise _failure(event)
+                    raise error_of(event.error)
                 shown += self._sequencer.finish(event, completed_at=int(time.time()))
             else:
                 shown += self._sequencer.emit(event)
         return shown if self._stream else [event for event in shown if event.is_terminal]
-
-
-def _failure(finished: Finished) -> AttacheError:
-    """A failed round as the HTTP error that says so, for as long as nothing was released to the client."""
-    error: Json = finished.error or {}
-    code, message = error.get("code"), error.get("message") or "The inference server failed."
-    if code in REQUEST_CODES:
-        return ClientError(message, code=code)
-    return UpstreamError(message, http_status=429 if code == "rate_limit_exceeded" else 502, code=code)
 
 
 async def _read_body(body: AsyncIterator[bytes], limit: int) -> bytes:

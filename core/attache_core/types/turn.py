@@ -43,6 +43,19 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Unattended:
+    """That a turn goes on to its end when its client has gone.
+
+    Attributes:
+        timeout_s: for how many seconds; then it is cancelled.
+        max_turns: how many turns of one process may be without their clients; a further one is cancelled at once.
+    """
+
+    timeout_s: float
+    max_turns: int
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """The canonical request of one turn (or of one round, below the tool loop).
 
@@ -51,12 +64,14 @@ class TurnRequest:
         headers: the request's headers, names in lower case; no `x-attache-*` header among them.
         facts: see `Facts`.
         response_headers: what the HTTP response that the client gets is to carry; see `with_response_header`.
+        unattended: what becomes of the turn when the client goes away; see `going_on`.
     """
 
     body: Json
     headers: Mapping[str, str] = field(default_factory=dict)
     facts: Facts = Facts()
     response_headers: Mapping[str, str] = field(default_factory=dict)
+    unattended: Unattended | None = None
 
     @property
     def stream(self) -> bool:
@@ -79,6 +94,14 @@ class TurnRequest:
     def with_facts(self, **changes: Any) -> TurnRequest:  # noqa: ANN401 - the fields of Facts
         """The same turn with some facts replaced."""
         return replace(self, facts=replace(self.facts, **changes))
+
+    def going_on(self, unattended: Unattended) -> TurnRequest:
+        """The same turn, which goes on to its end even when its client goes away, within these bounds.
+
+        The host takes it when this turn is passed below, and only where the filter that says it has said so of its
+        class and settings (`Filter.outlives_client`). From then on every call below takes the loop listener.
+        """
+        return replace(self, unattended=unattended)
 
     def with_response_header(self, name: str, value: str) -> TurnRequest:
         """The same turn with a header for the HTTP response, whatever that will be: JSON, a stream, or an error.

@@ -39,15 +39,17 @@ class PlannedSegment:
         is_first: whether it is the first segment of its chain, which reads what a client sent; the others read what
             filters made of it.
         calls_below_again: whether it calls below other than by letting the held request go on, so that it has a loop
-            listener: because one of its filters may call below more than once, or because it asks the inference
-            server and no segment above it has a loop listener. Only over a loop listener can the death of an
-            inference server that has begun to stream become `response.failed`.
+            listener: because one of its filters may call below more than once or goes on without its client, or because
+            it asks the inference server and no segment above it has a loop listener. Only over a loop listener can the
+            death of an inference server that has begun to stream become `response.failed`.
+        outlives_client: whether its turns may go on when their clients go away.
     """
 
     name: str
     entries: tuple[HostedFilter, ...]
     is_first: bool
     calls_below_again: bool
+    outlives_client: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +203,11 @@ class _Cutter:
     def _segment(self, position: int, run: list[FilterEntry]) -> PlannedSegment:
         name = run[0].filter if self.placement == "split" else str(position)
         hosted = tuple(HostedFilter(entry.filter, self._config(entry)) for entry in run)
-        first, again = self.is_first, self._calls_below_again(run)
+        outlives = any(self.filters[each.name].outlives_client(each.config) for each in hosted)
+        first, again = self.is_first, outlives or self._calls_below_again(run)
         self.is_first = False
         self.has_loop = self.has_loop or again
-        return PlannedSegment(self._unique(f"{self.chain}/{name}"), hosted, first, again)
+        return PlannedSegment(self._unique(f"{self.chain}/{name}"), hosted, first, again, outlives)
 
     def _calls_below_again(self, run: list[FilterEntry]) -> bool:
         classes = [self.filters[entry.filter] for entry in run]

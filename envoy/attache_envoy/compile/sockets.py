@@ -1,4 +1,5 @@
-"""Where the Unix sockets of one running gateway are. Pure: nothing is created here."""
+"""Where the Unix sockets of one running gateway are, and what else its processes tell each other by files. Pure:
+nothing is created here."""
 
 from __future__ import annotations
 
@@ -34,6 +35,10 @@ class Sockets:
         """The listener whose chain is what stands below a segment."""
         readable = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in segment)[:20]
         return self._path(f"loop-{readable}-{hashlib.sha256(segment.encode()).hexdigest()[:8]}")
+
+    def unattended(self, index: int) -> Path:
+        """No socket: a file that is there while a worker process has turns that go on without their clients."""
+        return self.run_dir / f"worker-{index}.unattended"
 
     def _path(self, name: str) -> Path:
         path = self.run_dir / f"{name}.sock"

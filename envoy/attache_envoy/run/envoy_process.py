@@ -33,12 +33,14 @@ class EnvoyProcess:
         binary: the executable.
         bootstrap: its configuration, a file.
         admin: a client for the admin socket that the configuration names.
+        unattended: whether turns go on without their clients, which Envoy does not know of between two rounds.
     """
 
     binary: Path
     bootstrap: Path
     admin: AdminClient
     settings: RunSettings
+    unattended: Callable[[], bool]
 
     async def run(self, pid: asyncio.Future[int]) -> NoReturn:
         """Run Envoy until cancelled; `pid` gets its process id.
@@ -64,7 +66,7 @@ class EnvoyProcess:
             raise GatewayFailed(f"Envoy did not open its listeners within {self.settings.startup_s:g} s.")
 
     async def drain(self) -> None:
-        """Refuse new work, and return when no request is being answered any more, or after `grace_s`."""
+        """Refuse new work, and return when no turn is under way any more, or after `grace_s`."""
         # An Envoy that is gone has nothing left to drain, and whoever runs it knows already.
         with suppress(httpx.TransportError):
             log.info("draining", grace_s=self.settings.grace_s)
@@ -73,7 +75,7 @@ class EnvoyProcess:
                 log.warning("the grace period is over: turns under way are cut off", grace_s=self.settings.grace_s)
 
     async def _is_idle(self) -> bool:
-        return await self.admin.active_requests() == 0
+        return await self.admin.active_requests() == 0 and not self.unattended()
 
     async def _is_live(self) -> bool:
         try:

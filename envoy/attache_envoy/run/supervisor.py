@@ -109,8 +109,10 @@ async def _running(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(background(*(workers.keep_running(i) for i in range(gateway.workers))))
         bootstrap = await asyncio.to_thread(write_bootstrap, gateway, run_dir)
-        admin = await stack.enter_async_context(open_admin(Sockets(run_dir).admin))
-        envoy = EnvoyProcess(binary, bootstrap, admin, settings)
+        sockets = Sockets(run_dir)
+        admin = await stack.enter_async_context(open_admin(sockets.admin))
+        flags = [sockets.unattended(index) for index in range(gateway.workers)]
+        envoy = EnvoyProcess(binary, bootstrap, admin, settings, lambda: any(flag.exists() for flag in flags))
         await stack.enter_async_context(background(envoy.run(pid)))
         await envoy.wait_until_live()
         _, port = await admin.tcp_address()

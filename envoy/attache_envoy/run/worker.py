@@ -30,6 +30,7 @@ from attache_envoy.run.tool_types import tool_types
 from attache_filters.extproc.loop_client import LoopClient
 from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.server import running_server
+from attache_filters.extproc.unattended import open_unattended
 from attache_filters.sdk.filter import Services
 from attache_filters.sdk.registry import load_filters
 
@@ -56,7 +57,7 @@ async def run_worker(arguments: WorkerArguments) -> None:
     address = f"unix:{sockets.worker(arguments.index)}"
     async with (
         _open_services(gateway) as services,
-        _open_segments(gateway, services, sockets) as segments,
+        _open_segments(gateway, services, sockets, arguments.index) as segments,
         running_server(address, segments, grace_s=arguments.grace_s),
     ):
         log.debug("worker serves", segments=list(segments))
@@ -76,10 +77,12 @@ async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
 
 
 @asynccontextmanager
-async def _open_segments(gateway: Gateway, services: Services, sockets: Sockets) -> AsyncIterator[dict[str, Segment]]:
+async def _open_segments(
+    gateway: Gateway, services: Services, sockets: Sockets, index: int
+) -> AsyncIterator[dict[str, Segment]]:
     classes, limits = load_filters(), gateway.limits
     async with AsyncExitStack() as stack:
-        segments = {}
+        opened = []
         for planned in plan(gateway, filters=classes).segments:
             filters = tuple(classes[entry.name](entry.config, services) for entry in planned.entries)
             for each in filters:
@@ -89,14 +92,20 @@ async def _open_segments(gateway: Gateway, services: Services, sockets: Sockets)
             if planned.calls_below_again:
                 loop = LoopClient(str(sockets.loop(planned.name)))
                 stack.push_async_callback(loop.close)
-            segments[planned.name] = Segment(
+            opened.append((planned, filters, loop))
+        # Opened last: turns that go on without their clients end before what they run with is closed.
+        unattended = await stack.enter_async_context(open_unattended(sockets.unattended(index)))
+        yield {
+            planned.name: Segment(
                 planned.name,
                 filters,
                 loop,
                 max_request_bytes=limits.max_request_bytes if planned.is_first else limits.max_turn_bytes,
                 max_reply_bytes=limits.max_reply_bytes,
+                unattended=unattended if planned.outlives_client else None,
             )
-        yield segments
+            for planned, filters, loop in opened
+        }
 
 
 def parse_arguments(arguments: list[str] | None = None) -> WorkerArguments:

@@ -16,7 +16,7 @@ from typing import Any
 
 from attache_core.events.event import Event
 from attache_core.turn.below import Below
-from attache_core.types.turn import RESPONSE_HEADER_PREFIX, TurnRequest
+from attache_core.types.turn import RESPONSE_HEADER_PREFIX, TurnRequest, Unattended
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
 from attache_filters.extproc.guard import Check, as_attache_error, guarded, owned, unchecked
 from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE
@@ -28,7 +28,7 @@ from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 Filters = Sequence[Filter[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Chain:
     """The filters of one exchange.
 
@@ -38,6 +38,7 @@ class Chain:
         turn_bottom: the same for turns, where what is below is in this process; None means by way of `bottom`.
         scope: closed when the exchange is over; bodies that nobody read to their end are closed with it.
         told: the response headers that filters asked for, of this segment and of those below it.
+        unattended: whether the exchange goes on without its client, as a filter asked for; None: it does not.
     """
 
     bottom: HttpBelow
@@ -45,6 +46,7 @@ class Chain:
     check: Check = unchecked
     turn_bottom: Below | None = None
     told: dict[str, str] = field(default_factory=dict)
+    unattended: Unattended | None = None
 
     async def answer(self, filters: Filters, request: HttpRequest) -> HttpResponse:
         """Run `filters`, outermost first. Errors before the first event or byte are responses here.
@@ -111,7 +113,10 @@ class Chain:
         )
 
     def _heard(self, turn: TurnRequest) -> TurnRequest:
-        """The turn without the response headers that a filter gave it: they are the exchange's now."""
+        """The turn without what a filter said by it to the host: that is the exchange's now."""
+        if turn.unattended is not None:
+            self.unattended = turn.unattended
+            turn = replace(turn, unattended=None)
         if not turn.response_headers:
             return turn
         self.told.update(turn.response_headers)

@@ -4,9 +4,10 @@ Three tasks live as long as the stream: the reader handles Envoy's messages one 
 for a write; the writer sends; the chain runs the filters once the request has been read whole. It knows no transport
 (a `MessageStream` is given) and decides nothing about legality (the session does). Invariants: the first call below
 continues the request that Envoy holds, if it still is held (for one that asks for an event stream, see
-`Segment.stream_through_loop`); every other one is a sub-request to the loop listener; when the stream ends, by whatever
-end, the chain is cancelled, what it opened is closed in reverse order, and whatever still asks for the stream gets
-`StreamEndedError`.
+`Segment.stream_through_loop`) and the turn does not outlive it; every other one is a sub-request to the loop listener;
+when the stream ends, by whatever end, the chain is cancelled, what it opened is closed in reverse order, and whatever
+still asks for the stream gets `StreamEndedError`; unless a filter has said that its turn goes on without its client:
+then the chain runs to its end in `UnattendedTurns`, and its answer is read and dropped.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from structlog.contextvars import bind_contextvars
 
 from attache_core import json_codec
 from attache_core.errors import ClientError, error_body
+from attache_core.types.turn import Unattended
 from attache_filters.extproc.body_pipe import BodyPipe
 from attache_filters.extproc.chain import Chain
 from attache_filters.extproc.codec import encode_error, gather
@@ -99,6 +101,8 @@ class SegmentHost:
         self._request_bytes = 0
         self._refused = False
         self._chain: asyncio.Task[None] | None = None
+        self._filters: Chain | None = None
+        self._answered_elsewhere = False
         self._response_body = BodyPipe()
         self._response_head: ResponseHeaders | None = None
         self._response_settled = asyncio.Event()
@@ -148,7 +152,7 @@ class SegmentHost:
                 if self._is_too_large:
                     self._refuse()
                 elif self._head is not None:
-                    self._chain = tasks.create_task(self._run_chain(self._head))
+                    self._chain = tasks.create_task(self._attend(self._head))
             case ResponseHeaders():
                 self._take_response(event, tasks)
             case ResponseBody(data):
@@ -188,11 +192,24 @@ class SegmentHost:
                 self._response_settled.set()
             case Answer.UNDECIDED:
                 if self._chain is not None:
+                    self._answered_elsewhere = True
                     self._chain.cancel()
                 self._response_body = BodyPipe()
                 self._chain = tasks.create_task(self._echo_response())
             case _:
                 self._response_body.close()
+
+    async def _attend(self, head: RequestHeaders) -> None:
+        """Run the chain; without its client, when that goes away and a filter has asked for it."""
+        if self._segment.unattended is None:
+            await self._run_chain(head)
+        else:
+            await self._segment.unattended.attend(partial(self._run_chain, head), lambda: self._goes_on)
+
+    @property
+    def _goes_on(self) -> Unattended | None:
+        """Whether, and how long, the chain goes on when the stream ends now; a client that was answered has no wish."""
+        return None if self._filters is None or self._answered_elsewhere else self._filters.unattended
 
     async def _echo_response(self) -> None:
         self._outbox.start_echo()
@@ -207,7 +224,13 @@ class SegmentHost:
                 owned(scope, self._response_body)
                 response = await self._answer(head, scope)
                 owned(scope, response.body)
-                await self._respond(response)
+                try:
+                    await self._respond(response)
+                except StreamEndedError:
+                    if self._goes_on is None:
+                        raise
+                    async for _ in response.body:
+                        pass
 
     async def _answer(self, head: RequestHeaders, scope: AsyncExitStack) -> HttpResponse:
         body = b"".join(self._chunks)
@@ -218,8 +241,8 @@ class SegmentHost:
         except ClientError as error:
             return encode_error(error)
         request = HttpRequest(head.method, head.path, request_headers(head.headers), body)
-        chain = Chain(bottom=partial(self._below, head, scope), scope=scope, check=self._budget.check)
-        return await chain.answer(self._segment.filters, request)
+        self._filters = Chain(bottom=partial(self._below, head, scope), scope=scope, check=self._budget.check)
+        return await self._filters.answer(self._segment.filters, request)
 
     async def _below(self, head: RequestHeaders, scope: AsyncExitStack, request: HttpRequest) -> HttpResponse:
         request = _named_as(head, request)
@@ -235,7 +258,8 @@ class SegmentHost:
 
     def _may_continue(self, head: RequestHeaders, request: HttpRequest) -> bool:
         wants_stream = request.headers.get("accept") == EVENT_STREAM_TYPE
-        elsewhere = self._segment.loop is not None and self._segment.stream_through_loop and wants_stream
+        loops = (self._segment.stream_through_loop and wants_stream) or self._goes_on is not None
+        elsewhere = self._segment.loop is not None and loops
         return self._session.request_held and request.method == head.method and not elsewhere
 
     def _no_loop(self) -> LoopListenerMissingError:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attache_filters.extproc.loop_client import LoopClient
+from attache_filters.extproc.unattended import UnattendedTurns
 from attache_filters.sdk.filter import Filter
 
 DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024
@@ -27,6 +28,7 @@ class Segment:
             one, even where the held request could go on. Envoy resets an exchange whose upstream dies after the
             response began, and asks no filter: only over the loop listener does the death of a streaming inference
             server arrive here, to become `response.failed`.
+        unattended: where its exchanges go on whose clients went away; None where none of them ever does.
     """
 
     name: str
@@ -35,3 +37,4 @@ class Segment:
     max_request_bytes: int = DEFAULT_MAX_REQUEST_BYTES
     max_reply_bytes: int = DEFAULT_MAX_REPLY_BYTES
     stream_through_loop: bool = True
+    unattended: UnattendedTurns | None = None

@@ -63,6 +63,14 @@ class Filter(ABC, Generic[ConfigT]):
         self.config = config
         self.services = services
 
+    @classmethod
+    def outlives_client(cls, config: ConfigT) -> bool:
+        """Whether, with these settings, turns may go on when their clients go away (`TurnRequest.going_on`).
+
+        It then gets a loop listener below it, for the request that Envoy holds goes with the client.
+        """
+        return False
+
     async def open(self) -> None:
         """Acquire what the filter needs for the life of the process. Called once, before the first turn."""
 

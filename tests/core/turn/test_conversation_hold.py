@@ -10,8 +10,10 @@ from attache_core.errors import ClientError, StoreError, UpstreamError
 from attache_core.events.event import Event, terminal_event
 from attache_core.json_codec import Json
 from attache_core.storage import Conversation, Lease
+from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.testing.memory_conversations import MemoryConversations
 from attache_core.testing.memory_store import MemoryStore
+from attache_core.tools.task_scope import task_scope
 from attache_core.turn.conversation_hold import HoldTerms, hold_conversation
 from attache_core.turn.persist import persist
 from attache_core.turn.rehydrate import rehydrate
@@ -235,3 +237,38 @@ async def test_input_that_repeats_an_item_is_refused_in_a_conversation(given: li
     items = [{"id": item_id, "role": "user", "content": "x"} for item_id in given]
     with pytest.raises(ClientError, match=f"Duplicate item found with id '{given[-1]}'"):
         await rehydrate(turn(input=items), store)
+
+
+class LateConversations(MemoryConversations):
+    """Gives a lease, and takes its time to say so."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(DEFAULT_LIMITS, store.check)
+        self.given = asyncio.Event()
+
+    async def lease(self, tenant: str, conversation_id: str, owner: str, ttl_s: float) -> Lease | None:
+        lease = await super().lease(tenant, conversation_id, owner, ttl_s)
+        if not self.given.is_set():
+            self.given.set()
+            await asyncio.Event().wait()
+        return lease
+
+
+async def test_turn_that_is_cancelled_while_it_gets_its_conversation_gives_it_back() -> None:
+    store = MemoryStore()
+    store._conversations = conversations = LateConversations(store)
+    await conversations.create(DEFAULT_TENANT, Conversation("conv_1", 0, {}), [])
+    turn = TurnRequest({"model": "m", "conversation": "conv_1"}).with_facts(response_id="resp_1")
+
+    async def hold() -> None:
+        async with hold_conversation(turn, store, AT_ONCE):
+            raise AssertionError("it was held")
+
+    async with asyncio.timeout(5), task_scope() as tasks:
+        holding = tasks.start(hold())
+        await conversations.given.wait()
+        holding.cancel()
+        await asyncio.wait([holding])
+
+    assert holding.cancelled()
+    assert await conversations.lease(DEFAULT_TENANT, "conv_1", "resp_2", 1.0) is not None

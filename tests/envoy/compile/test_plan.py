@@ -22,6 +22,7 @@ from attache_envoy.compile.plan import (
 from attache_envoy.gateway import Gateway, default_gateway, with_options
 from attache_envoy.gateway.entries import FilterCheck, FilterEntry, ForeignService, flatten
 from attache_filters.sdk.filter import FilterConfig
+from attache_filters.sdk.registry import load_filters
 from gateway_fakes import FILTERS, AskingConfig, ChatConfig, GuardConfig, LoopConfig
 
 LUA = {"@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"}
@@ -36,6 +37,12 @@ def gateway(placement: str, entries: list[dict[str, Any]]) -> Gateway:
         "chains": {"responses": entries},
     }
     return Gateway.model_validate(value, context=FilterCheck(FILTERS))
+
+
+def real_gateway(placement: str, entries: list[dict[str, Any]]) -> Gateway:
+    """With the filters that are installed."""
+    value = {"upstreams": {"default": {"url": "http://h"}}, "placement": placement, "chains": {"responses": entries}}
+    return Gateway.model_validate(value, context=FilterCheck(load_filters()))
 
 
 def planned(placement: str, entries: list[dict[str, Any]]) -> Plan:
@@ -156,6 +163,27 @@ def test_segment_that_asks_the_inference_server_has_a_loop_unless_one_above_it_h
 ) -> None:
     found = planned(placement, [{"filter": name} for name in entries])
     assert [segment.name for segment, _ in found.loops] == looping
+
+
+@pytest.mark.parametrize("setting", ["cancel", "store_cancelled", "finish"])
+@pytest.mark.parametrize(
+    ("placement", "persisting"), [("split", "responses/persist"), ("fused", "responses/0")], ids=["split", "fused"]
+)
+def test_filter_that_finishes_turns_without_clients_has_a_loop_listener(
+    placement: str, persisting: str, setting: str
+) -> None:
+    entries: list[dict[str, Any]] = [
+        {"filter": "validate"},
+        {"filter": "persist", "on_disconnect": setting},
+        {"filter": "tool_dispatch", "loop": [{"filter": "upstream_round"}]},
+    ]
+    finishes = setting == "finish"
+
+    segments = {segment.name: segment for segment in plan(real_gateway(placement, entries)).segments}
+
+    assert segments[persisting].outlives_client == finishes
+    assert segments[persisting].calls_below_again == (finishes or placement == "fused")
+    assert [name for name, segment in segments.items() if segment.outlives_client] == [persisting] * finishes
 
 
 def test_chain_that_no_route_leads_to_is_not_planned() -> None:
