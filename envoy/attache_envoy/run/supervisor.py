@@ -110,7 +110,7 @@ async def _running(
         await stack.enter_async_context(background(*(workers.keep_running(i) for i in range(gateway.workers))))
         bootstrap = await asyncio.to_thread(write_bootstrap, gateway, run_dir)
         admin = await stack.enter_async_context(open_admin(Sockets(run_dir).admin))
-        envoy = EnvoyProcess(binary, bootstrap, admin, settings)
+        envoy = EnvoyProcess(binary, bootstrap, admin, settings, gateway.envoys_secrets)
         await stack.enter_async_context(background(envoy.run(pid)))
         await envoy.wait_until_live()
         _, port = await admin.tcp_address()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -45,6 +45,16 @@ def test_render_expanded_prints_a_gateway_file_that_means_the_same(attache: Atta
     assert attache("render", "--expanded", "full.yaml").stdout == expanded.stdout
     assert attache("render", "full.yaml").stdout == attache("render").stdout
     assert yaml.safe_load(expanded.stdout)["chains"]["responses"][0]["filter"] == "validate"
+
+
+@pytest.mark.parametrize("options", [(), ("--expanded",)])
+def test_render_shows_no_keys(attache: Attache, tmp_path: Path, options: Sequence[str]) -> None:
+    keys = "authentication: {api_keys: {acme: [canary-0123456789, canary-9876543210]}}\n"
+    upstream = "upstreams: {default: {url: 'http://127.0.0.1:9', api_key: canary}}\n"
+    (tmp_path / "gateway.yaml").write_text(upstream + keys)
+    done = attache("render", *options)
+    assert (done.exit_code, done.stderr, "canary" in done.stdout) == (0, "", False)
+    assert done.stdout.count("[redacted]") == 3
 
 
 def test_render_of_an_unknown_key_names_file_line_and_key(attache: Attache, tmp_path: Path) -> None:
