@@ -15,6 +15,13 @@ class StoreLimits(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    retention_days: float | None = Field(default=None, gt=0, le=36_500)
+    """Days for which a response is kept. After them it is as unknown as one that was deleted, and is removed. None: for
+    good. Items of conversations stay."""
+
+    retention_interval_s: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds, about, between two looks of a worker process for responses that are to be removed."""
+
     max_chain_turns: int = Field(default=10_000, ge=1)
     """Turns that one response may continue, itself included."""
 
