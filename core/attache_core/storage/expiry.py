@@ -16,8 +16,6 @@ from attache_core.storage.limits import StoreLimits
 from attache_core.storage.store_clock import StoreNowMs
 from attache_core.storage.tables import responses
 
-SECONDS_PER_DAY: Final = 86_400
-
 MAX_EXPIRED_TURNS: Final = 100
 """Turns that one transaction removes."""
 
@@ -30,15 +28,15 @@ EXPIRY_LOCK: Final = int.from_bytes(b"expire")
 
 def kept(limits: StoreLimits) -> ColumnElement[bool]:
     """Whether the response of a row is still there."""
-    if limits.retention_days is None:
+    if limits.retention_s is None:
         return true()
     created = responses.c.created_at
-    return or_(created.is_(None), created >= _oldest(limits.retention_days))
+    return or_(created.is_(None), created >= _oldest(limits.retention_s))
 
 
-def oldest_statement(retention_days: float) -> Select[int]:
+def oldest_statement(retention_s: int) -> Select[int]:
     """When the oldest response that is kept was created, in seconds since the epoch."""
-    return select(_oldest(retention_days))
+    return select(_oldest(retention_s))
 
 
 def any_expired_statement() -> Select[str]:
@@ -65,5 +63,5 @@ def lock_statement() -> Select[bool]:
     return select(func.pg_try_advisory_xact_lock(EXPIRY_LOCK))
 
 
-def _oldest(retention_days: float) -> ColumnElement[int]:
-    return StoreNowMs() // 1000 - int(retention_days * SECONDS_PER_DAY)
+def _oldest(retention_s: int) -> ColumnElement[int]:
+    return StoreNowMs() // 1000 - retention_s

@@ -143,9 +143,9 @@ class SqlStore(Store):
 
     async def remove_expired(self) -> int:
         """See `Store.remove_expired`."""
-        if self._limits.retention_days is None:
+        if self._limits.retention_s is None:
             return 0
-        oldest = await self._database.read("oldest_kept", oldest_statement(self._limits.retention_days))
+        oldest = await self._database.read("oldest_kept", oldest_statement(self._limits.retention_s))
         parameters = {"oldest": oldest[0][0]}
         if not await self._database.read("any_expired", self._any_expired, parameters):
             return 0

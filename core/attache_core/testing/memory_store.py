@@ -116,8 +116,8 @@ class MemoryStore(Store):
         return row if row is not None and self._is_kept(row) else None
 
     def _is_kept(self, row: TurnRow) -> bool:
-        days = self._limits.retention_days
-        return days is None or row.created_at is None or row.created_at >= int(time.time()) - int(days * 86_400)
+        kept_s = self._limits.retention_s
+        return kept_s is None or row.created_at is None or row.created_at >= int(time.time()) - kept_s
 
     def _forget(self, row: TurnRow) -> None:
         del self._rows[row.tenant, row.id]
