@@ -79,7 +79,11 @@ REQUIREMENTS = (
                 "test_inference_server_is_asked_with_the_gateways_own_key",
             ),
             "tests/envoy/gateway/test_authentication.py",
-            *within("tests/envoy/cli/test_commands.py", "test_render_shows_no_keys"),
+            *within(
+                "tests/envoy/cli/test_commands.py",
+                "test_render_shows_no_keys",
+                "test_validate_shows_no_keys_of_what_envoy_quotes",
+            ),
         ),
     ),
 )

@@ -87,6 +87,16 @@ def test_validate_shows_what_envoy_refuses(attache: Attache, tmp_path: Path) -> 
     assert "no.such.Filter" in done.stderr
 
 
+def test_validate_shows_no_keys_of_what_envoy_quotes(attache: Attache, tmp_path: Path) -> None:
+    quoted = {"name": "lua", "typed_config": {"@type": "type.googleapis.com/no.such.canary-0123456789"}}
+    chains = {"chains": {"resources": [{"envoy": quoted}, {"filter": "resources"}]}}
+    keys = {"authentication": {"api_keys": {"acme": "canary-0123456789"}}}
+    (tmp_path / "gateway.yaml").write_text(SHORT_FILE + yaml.safe_dump(chains | keys))
+    done = attache("validate")
+    assert (done.exit_code, done.stdout, "canary" in done.stderr) == (1, "", False)
+    assert "no.such.[redacted]" in done.stderr
+
+
 def test_filters_lists_the_installed_filters(attache: Attache) -> None:
     done = attache("filters")
     assert (done.exit_code, done.stderr) == (0, "")
