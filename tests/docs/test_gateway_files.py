@@ -13,6 +13,7 @@ from attache_envoy.gateway import parse_gateway
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+VARIABLE = re.compile(r"\$\{(\w+)\}")
 FILES = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
@@ -23,4 +24,5 @@ FILES = [
 
 @pytest.mark.parametrize("text", FILES)
 def test_gateway_file_of_a_page_is_valid(text: str) -> None:
-    assert plan(parse_gateway(text, "page.yaml")).segments
+    environ = dict.fromkeys(VARIABLE.findall(text), "a-text-of-some-length")
+    assert plan(parse_gateway(text, "page.yaml", environ=environ)).segments

@@ -14,6 +14,7 @@ from attache_core.storage.limits import StoreLimits
 from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
+from attache_envoy.gateway.authentication import JwtAuthentication
 from attache_envoy.gateway.model import Limits, Timeouts
 from attache_envoy.gateway.upstream import Upstream
 from attache_filters.builtin.chat_completions import ChatCompletionsConfig
@@ -54,6 +55,7 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("`limits`", numbers(Limits)),
         ("`timeouts`", numbers(Timeouts)),
         ("`upstreams`", numbers(Upstream)),
+        ("`authentication.jwt`", numbers(JwtAuthentication)),
         ("The filters `upstream_round` and `chat_completions`", numbers(UpstreamRoundConfig)),
         ("The filters `upstream_round` and `chat_completions`", numbers(ChatCompletionsConfig)),
         ("The filter `validate`", numbers(ValidateConfig)),

@@ -38,11 +38,13 @@ SNOW = Forecast(city="Oslo", sky="snow")
 
 
 @asynccontextmanager
-async def open_sdk(stage: Stage, *, timeout_s: float = 4 * WAIT_S) -> AsyncIterator[openai.AsyncOpenAI]:
+async def open_sdk(
+    stage: Stage, *, timeout_s: float = 4 * WAIT_S, api_key: str = "unused"
+) -> AsyncIterator[openai.AsyncOpenAI]:
     """A client without retries, which `with_options(max_retries=…)` adds."""
     async with openai.AsyncOpenAI(
         base_url=f"{stage.gateway.url}/v1",
-        api_key="unused",
+        api_key=api_key,
         max_retries=0,
         timeout=timeout_s,
         http_client=httpx2.AsyncClient(transport=Witness2Transport(), timeout=timeout_s),

@@ -4,8 +4,8 @@ One module for each subject. `tests/requirements_check.py` fails a run when an e
 entry. To add a test: find the promise that it proves and name the test there, or its whole file where the file is about
 that promise; a promise that is new gets an entry, with its source.
 
-Not promised yet, and so without entries: several tenants (whose responses a client may read), background responses and
-resuming their streams, the WebSocket mode, compaction, and the Messages API.
+Not promised yet, and so without entries: background responses and resuming their streams, the WebSocket mode,
+compaction, and the Messages API.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from requirements import (
     running,
     security,
     state,
+    tenants,
     tools,
     web,
 )
@@ -35,6 +36,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *mcp.REQUIREMENTS,
     *web.REQUIREMENTS,
     *state.REQUIREMENTS,
+    *tenants.REQUIREMENTS,
     *conversations.REQUIREMENTS,
     *failures.REQUIREMENTS,
     *security.REQUIREMENTS,

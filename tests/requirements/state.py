@@ -8,6 +8,7 @@ from requirements.sources import DESIGN, STATE, bug
 _TURNS = "tests/e2e/test_turns.py"
 _POSTGRESQL = "tests/e2e/test_postgresql.py"
 _STORAGE = "tests/core/storage"
+_RETENTION = "tests/e2e/test_retention.py"
 _REHYDRATE = "tests/core/turn/test_rehydrate.py"
 
 REQUIREMENTS = (
@@ -90,6 +91,28 @@ REQUIREMENTS = (
         DESIGN,
         "Every store keeps turns, items, approvals and conversations alike, apart by tenant, any JSON exactly.",
         (f"{_STORAGE}/test_contract.py", f"{_STORAGE}/test_store_agrees_with_dict.py", f"{_STORAGE}/test_row.py"),
+    ),
+    Requirement(
+        "store-retention",
+        bug("vllm-project/vllm", 48275),
+        "A store keeps responses for as long as it is told: past that they are unknown at once, and removed with all "
+        "that leads to them, in bounded transactions, by one process at a time, never while they run (T19).",
+        (
+            f"{_STORAGE}/test_retention.py",
+            *within(_RETENTION, "test_response_is_unknown_when_its_time_is_over_and_nothing_of_it_is_left"),
+        ),
+    ),
+    Requirement(
+        "store-delete",
+        bug("vllm-project/vllm", 39624),
+        "Deleting a response removes every row that leads to it (T19, L15).",
+        within(_RETENTION, "test_deleted_response_leaves_no_row_behind"),
+    ),
+    Requirement(
+        "store-false",
+        bug("vllm-project/agentic-api", 238),
+        "A turn with store: false is in no byte of the database (T12, T13).",
+        within(_RETENTION, "test_turns_that_are_not_stored_leave_no_trace_in_the_database"),
     ),
     Requirement(
         "store-failures",

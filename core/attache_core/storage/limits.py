@@ -5,15 +5,28 @@ Unaware of databases. Every store applies the chain's bounds alike, so that a fa
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from attache_core.errors import ClientError
 
+SECONDS_PER_DAY: Final = 86_400
+
 
 class StoreLimits(BaseModel):
-    """How much one call may load, how many connections there may be, and how long anything may wait."""
+    """How long responses are kept, how much one call may load, how many connections there may be, and how long anything
+    may wait."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    retention_days: float | None = Field(default=None, gt=0, le=36_500)
+    """Days for which a response is kept. After them it is as unknown as one that was deleted, and is removed. None: for
+    good. Items of conversations stay."""
+
+    retention_interval_s: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds, about, between two looks of a worker process for responses that are to be removed."""
 
     max_chain_turns: int = Field(default=10_000, ge=1)
     """Turns that one response may continue, itself included."""
@@ -57,6 +70,11 @@ class StoreLimits(BaseModel):
     migration_timeout_s: float = Field(default=60.0, ge=0)
     """Seconds that a start waits for another process that is changing the schema, and that each statement of its own
     change may take on PostgreSQL."""
+
+    @property
+    def retention_s(self) -> int | None:
+        """`retention_days` in whole seconds, rounded up."""
+        return None if self.retention_days is None else math.ceil(self.retention_days * SECONDS_PER_DAY)
 
     def check_chain(self, turns: int, size_bytes: int) -> None:
         """Raises ClientError (400, `chain_too_long`) when a chain is longer or larger than one call may load."""

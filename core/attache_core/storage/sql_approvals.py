@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from attache_core.storage.approvals import ApprovalAnswer, ApprovalStore, PendingApproval
 from attache_core.storage.database import Database
+from attache_core.storage.expiry import kept
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.row import is_key
 from attache_core.storage.store import CONTINUABLE
@@ -32,8 +33,8 @@ class SqlApprovals(ApprovalStore):
         self._limits = limits
         self._insert = insert(approvals)
         self._select = select_statement()
-        self._approve = answer_statement(APPROVED)
-        self._deny = answer_statement(DENIED)
+        self._approve = answer_statement(APPROVED, limits)
+        self._deny = answer_statement(DENIED, limits)
 
     async def ask(self, tenant: str, response_id: str, asked: Sequence[PendingApproval]) -> None:
         """See `ApprovalStore.ask`."""
@@ -86,9 +87,9 @@ def select_statement() -> Select[str, bytes, str, bool]:
     ).where(approvals.c.tenant == bindparam("tenant"), approvals.c.id.in_(bindparam("ids", expanding=True)))
 
 
-def answer_statement(said: Answer) -> Update:
+def answer_statement(said: Answer, limits: StoreLimits) -> Update:
     """Take this as the answer to `:of_id`, where there is none yet; for an approval, of the call `:of_call` alone."""
-    asked_by = and_(responses.c.tenant == approvals.c.tenant, responses.c.id == approvals.c.response_id)
+    asked_by = and_(responses.c.tenant == approvals.c.tenant, responses.c.id == approvals.c.response_id, kept(limits))
     statement = (
         update(approvals)
         .where(approvals.c.tenant == bindparam("of_tenant"), approvals.c.id == bindparam("of_id"))

@@ -26,11 +26,19 @@ from sqlalchemy import (
     literal,
     select,
 )
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningDelete
 
 from attache_core.json_codec import Json, decode_exactly
 from attache_core.storage.conversations import Lease
 from attache_core.storage.database import Database
+from attache_core.storage.expiry import (
+    any_expired_statement,
+    expire_statement,
+    kept,
+    lock_statement,
+    oldest_statement,
+)
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
 from attache_core.storage.row import is_key, items_by_id, to_row, to_turn, turn_items
 from attache_core.storage.sql_approvals import SqlApprovals, forget_approvals
@@ -39,6 +47,8 @@ from attache_core.storage.store import Store, StoredTurn
 from attache_core.storage.tables import items, responses
 
 _Columns = TypeVarTuple("_Columns")
+_RemovedTurn = tuple[str, str, bytes, bytes]
+"""Tenant, response id, input and response."""
 
 
 class SqlStore(Store):
@@ -57,10 +67,12 @@ class SqlStore(Store):
         self._point = point_statement(database.dialect)
         self._chain = chain_statement(limits)
         self._items = items_statement(limits)
-        self._response = response_statement()
-        self._turn = turn_statement()
-        self._delete = delete_statement()
+        self._response = response_statement(limits)
+        self._turn = turn_statement(limits)
+        self._delete = delete_statement(limits)
         self._forget = forget_statement()
+        self._any_expired = any_expired_statement()
+        self._expire = expire_statement()
         self._any = select(responses.c.id).limit(1)
         self._approvals = SqlApprovals(database, limits)
 
@@ -126,12 +138,39 @@ class SqlStore(Store):
             deleted = (await connection.execute(self._delete, parameters)).one_or_none()
             if deleted is None:
                 return False
-            pointers = [{**parameters, "item_id": item_id} for item_id in sorted(items_by_id(to_turn(*deleted)))]
-            if pointers:
-                await connection.execute(self._forget, pointers)
+            await self._forget_turns(connection, [(tenant, response_id, *deleted)])
+        return True
+
+    async def remove_expired(self) -> int:
+        """See `Store.remove_expired`."""
+        if self._limits.retention_s is None:
+            return 0
+        oldest = await self._database.read("oldest_kept", oldest_statement(self._limits.retention_s))
+        parameters = {"oldest": oldest[0][0]}
+        if not await self._database.read("any_expired", self._any_expired, parameters):
+            return 0
+        async with self._database.write("remove_expired") as connection:
+            if self._database.dialect == "postgresql" and not await connection.scalar(lock_statement()):
+                return 0
+            removed = (await connection.execute(self._expire, parameters)).all()
+            await self._forget_turns(connection, removed)
+        return len(removed)
+
+    async def _forget_turns(
+        self, connection: AsyncConnection, removed: Sequence[Row[str, str, bytes, bytes] | _RemovedTurn]
+    ) -> None:
+        """Remove what leads to turns that are no more: their items, approvals, and what they had read."""
+        pointers = [
+            {"tenant": tenant, "response_id": response_id, "item_id": item_id}
+            for tenant, response_id, *stored in removed
+            for item_id in items_by_id(to_turn(*stored))
+        ]
+        pointers.sort(key=lambda pointer: (pointer["tenant"], pointer["item_id"]))
+        if pointers:
+            await connection.execute(self._forget, pointers)
+        for tenant, response_id, *_ in removed:
             await forget_turn(connection, tenant, response_id)
             await forget_approvals(connection, tenant, response_id)
-        return True
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing database and a missing schema both show."""
@@ -165,21 +204,21 @@ def _dialect(name: str) -> ModuleType:
     return import_module(f"sqlalchemy.dialects.{name}")  # each has an insert of its own; loading all takes long
 
 
-def response_statement() -> Select[bytes]:
+def response_statement(limits: StoreLimits) -> Select[bytes]:
     """The response of `:tenant` and `:id`."""
     return select(responses.c.response).where(
-        responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("id")
+        responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("id"), kept(limits)
     )
 
 
-def turn_statement() -> Select[bytes, bytes]:
+def turn_statement(limits: StoreLimits) -> Select[bytes, bytes]:
     """Input and response of `:tenant` and `:id`."""
-    return response_statement().with_only_columns(responses.c.input, responses.c.response)
+    return response_statement(limits).with_only_columns(responses.c.input, responses.c.response)
 
 
-def delete_statement() -> ReturningDelete[bytes, bytes]:
+def delete_statement(limits: StoreLimits) -> ReturningDelete[bytes, bytes]:
     """Remove the turn of `:tenant` and `:response_id`; what it held, as (input, response)."""
-    turn = and_(responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("response_id"))
+    turn = and_(responses.c.tenant == bindparam("tenant"), responses.c.id == bindparam("response_id"), kept(limits))
     return delete(responses).where(turn).returning(responses.c.input, responses.c.response)
 
 
@@ -200,7 +239,7 @@ def chain_statement(limits: StoreLimits) -> Select[int, int, bytes, bytes]:
     """
     size = cast(func.length(responses.c.input) + func.length(responses.c.response), BigInteger)
     keys = responses.c.id, responses.c.previous_id
-    tenant = responses.c.tenant == bindparam("tenant")
+    tenant = and_(responses.c.tenant == bindparam("tenant"), kept(limits))
     end = select(*keys, literal(1).label("turns"), size.label("bytes")).where(tenant, responses.c.id == bindparam("id"))
     chain = end.cte("chain", recursive=True)
     chain = chain.union_all(
@@ -223,9 +262,10 @@ def items_statement(limits: StoreLimits) -> Select[str, str, int, bool, bytes, b
     """
     size = cast(func.length(responses.c.input) + func.length(responses.c.response), BigInteger)
     number = func.row_number().over(partition_by=responses.c.id, order_by=items.c.id)
+    its_turn = and_(responses.c.tenant == items.c.tenant, responses.c.id == items.c.response_id, kept(limits))
     found = (
         select(items.c.id.label("item_id"), responses.c.id.label("turn_id"), size.label("size"), number.label("number"))
-        .join(responses, and_(responses.c.tenant == items.c.tenant, responses.c.id == items.c.response_id))
+        .join(responses, its_turn)
         .where(items.c.tenant == bindparam("tenant"), items.c.id.in_(bindparam("ids", expanding=True)))
         .cte("found")
     )

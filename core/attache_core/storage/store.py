@@ -28,7 +28,8 @@ class StoredTurn:
 
 
 class Store(Protocol):
-    """Turns by response id, each belonging to a tenant. Another tenant's id is as unknown as no id at all."""
+    """Turns by response id, each belonging to a tenant. Another tenant's id is as unknown as no id at all, and so
+    is that of a turn whose time is over (`StoreLimits.retention_days`)."""
 
     @property
     def approvals(self) -> ApprovalStore:
@@ -88,6 +89,16 @@ class Store(Protocol):
 
         Turns that continue from it stay, and a chain that ends in one of them begins after the gap. An id of an item
         that led to this turn leads nowhere any more.
+
+        Raises:
+            StoreError: the store is out of reach; nothing was removed.
+        """
+        ...
+
+    async def remove_expired(self) -> int:
+        """Remove a bounded number of turns whose time is over, as `delete_turn` does, in one transaction; how many.
+
+        They are unknown before that. 0 says that there are none, or that somebody else is removing them.
 
         Raises:
             StoreError: the store is out of reach; nothing was removed.

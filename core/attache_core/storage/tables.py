@@ -21,6 +21,7 @@ responses = Table(
     Column("status", String),
     Column("input", LargeBinary, nullable=False),
     Column("response", LargeBinary, nullable=False),
+    Index("responses_by_age", "created_at"),
 )
 
 items = Table(

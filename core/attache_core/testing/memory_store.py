@@ -5,6 +5,7 @@ It keeps encoded rows, like a database, so that what a test changes after saving
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 
 from attache_core.errors import StoreError
@@ -59,19 +60,20 @@ class MemoryStore(Store):
         await self.check()
         chain: list[TurnRow] = []
         size_bytes = 0
-        row = self._rows.get((tenant, response_id))
+        row = self._row(tenant, response_id)
         while row is not None:
             chain.append(row)
             size_bytes += row.size_bytes
             self._limits.check_chain(len(chain), size_bytes)
-            row = self._rows.get((tenant, row.previous_id)) if row.previous_id else None
+            row = self._row(tenant, row.previous_id) if row.previous_id else None
         return [to_turn(row.input, row.response) for row in reversed(chain)]
 
     async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
         """See `Store.load_items`."""
         self._limits.check_items(len(item_ids))
         await self.check()
-        rows = {key: self._turn_of_item[tenant, key] for key in item_ids if (tenant, key) in self._turn_of_item}
+        found = {key: self._turn_of_item[tenant, key] for key in item_ids if (tenant, key) in self._turn_of_item}
+        rows = {key: row for key, row in found.items() if self._is_kept(row)}
         size_bytes = sum(row.size_bytes for row in {row.id: row for row in rows.values()}.values())
         self._limits.check_items(len(rows), size_bytes)
         return {key: items_by_id(to_turn(row.input, row.response))[key] for key, row in rows.items()}
@@ -79,28 +81,49 @@ class MemoryStore(Store):
     async def load_response(self, tenant: str, response_id: str) -> Json | None:
         """See `Store.load_response`."""
         await self.check()
-        row = self._rows.get((tenant, response_id))
+        row = self._row(tenant, response_id)
         return to_turn(row.input, row.response).response if row else None
 
     async def load_turn(self, tenant: str, response_id: str) -> StoredTurn | None:
         """See `Store.load_turn`."""
         await self.check()
-        row = self._rows.get((tenant, response_id))
+        row = self._row(tenant, response_id)
         return to_turn(row.input, row.response) if row else None
 
     async def delete_turn(self, tenant: str, response_id: str) -> bool:
         """See `Store.delete_turn`."""
         await self.check()
-        row = self._rows.pop((tenant, response_id), None)
-        self._approvals.forget(tenant, response_id)
-        self._turn_of_item = {key: turn for key, turn in self._turn_of_item.items() if turn is not row}
+        row = self._row(tenant, response_id)
+        if row is not None:
+            self._forget(row)
         return row is not None
+
+    async def remove_expired(self) -> int:
+        """See `Store.remove_expired`; all at once."""
+        await self.check()
+        expired = [row for row in self._rows.values() if not self._is_kept(row)]
+        for row in expired:
+            self._forget(row)
+        return len(expired)
 
     async def check(self) -> None:
         """Raises StoreError unless `available`."""
         if not self.available:
             raise StoreError("The store is out of reach; the same request may succeed later.")
 
-    def _is_continuable(self, tenant: str, response_id: str) -> bool:
+    def _row(self, tenant: str, response_id: str) -> TurnRow | None:
         row = self._rows.get((tenant, response_id))
+        return row if row is not None and self._is_kept(row) else None
+
+    def _is_kept(self, row: TurnRow) -> bool:
+        kept_s = self._limits.retention_s
+        return kept_s is None or row.created_at is None or row.created_at >= int(time.time()) - kept_s
+
+    def _forget(self, row: TurnRow) -> None:
+        del self._rows[row.tenant, row.id]
+        self._approvals.forget(row.tenant, row.id)
+        self._turn_of_item = {key: turn for key, turn in self._turn_of_item.items() if turn is not row}
+
+    def _is_continuable(self, tenant: str, response_id: str) -> bool:
+        row = self._row(tenant, response_id)
         return row is not None and row.status in CONTINUABLE

@@ -38,7 +38,9 @@ def render(  # noqa: PLR0913, PLR0917 - each parameter is an option of the comma
         Path, typer.Option(metavar="DIRECTORY", help="Where the sockets of Envoy and the workers will be.")
     ] = RUN_DIR,
 ) -> None:
-    """Print the Envoy bootstrap that the gateway file compiles to, or, with --expanded, the file with its defaults."""
+    """Print the Envoy bootstrap that the gateway file compiles to, or, with --expanded, the file with its defaults.
+
+    Keys and passwords are shown as [redacted]."""
     gateway = resolve_gateway(
         gateway_file, upstream=upstream, listen=listen, placement=placement, workers=workers, storage=storage
     )
@@ -52,4 +54,4 @@ def render(  # noqa: PLR0913, PLR0917 - each parameter is an option of the comma
 def _bootstrap_text(gateway: Gateway, run_dir: Path) -> str:
     from attache_envoy.compile.bootstrap import render  # noqa: PLC0415 - see `compiled_bootstrap`
 
-    return render(compiled_bootstrap(gateway, run_dir))
+    return render(compiled_bootstrap(gateway.redacted(), run_dir))

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from attache_core.errors import ConfigError
+from attache_core.tools.outbound.secret import redacted
 from attache_envoy.cli.gateway_options import (
     GatewayFile,
     Listen,
@@ -51,7 +52,9 @@ def _check_with_envoy(gateway: Gateway) -> None:
         bootstrap = write_bootstrap(gateway, run_dir)
         complaint = _complaint(envoy, bootstrap)
     if complaint is not None:
-        raise ConfigError(f"Envoy refuses the compiled configuration:\n{complaint}")
+        # It may quote the configuration as a whole.
+        said = redacted(complaint, gateway.envoys_secrets)
+        raise ConfigError(f"Envoy refuses the compiled configuration:\n{said}")
 
 
 def _complaint(envoy: Path, bootstrap: Path) -> str | None:

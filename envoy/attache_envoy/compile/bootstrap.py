@@ -10,7 +10,7 @@ from envoy_data_plane.envoy.config.overload.v3 import OverloadManager, ResourceM
 from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections.v3 import DownstreamConnectionsConfig
 
 from attache_core.json_codec import Json
-from attache_envoy.compile.clusters import foreign_cluster, upstream_cluster, workers_cluster
+from attache_envoy.compile.clusters import foreign_cluster, jwks_cluster, upstream_cluster, workers_cluster
 from attache_envoy.compile.listeners import gateway_listener, loop_listener
 from attache_envoy.compile.messages import OWNER_ONLY, as_json, packed, unix_address
 from attache_envoy.compile.plan import Plan, PlannedForeign
@@ -55,11 +55,14 @@ def render(bootstrap: Json) -> str:
 
 
 def _clusters(gateway: Gateway, plan: Plan, sockets: Sockets) -> list[Cluster]:
+    jwt = gateway.authentication and gateway.authentication.jwt
+    issuer = jwt and jwt.jwks_server
     foreign = [element for chain in plan.chains for element in chain.elements if isinstance(element, PlannedForeign)]
     return [
         workers_cluster(gateway, sockets),
         *(upstream_cluster(name, upstream) for name, upstream in gateway.upstreams.items()),
         *(foreign_cluster(gateway, element) for element in foreign),
+        *([jwks_cluster(issuer)] if issuer else []),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Clusters: the workers, the inference servers, and foreign ext_proc services."""
+"""Clusters: the workers, the inference servers, foreign ext_proc services, and the server of an issuer's keys."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ from envoy_data_plane.envoy.extensions.upstreams.http.v3 import (
 )
 from envoy_data_plane.envoy.type.v3 import Percent
 
+from attache_envoy.compile.authentication import JWKS_CLUSTER
 from attache_envoy.compile.ext_proc import WORKERS_CLUSTER
 from attache_envoy.compile.http_filters import upstream_filters
 from attache_envoy.compile.messages import NO_LIMIT, packed, seconds, tcp_address, unix_address
@@ -83,7 +84,15 @@ def workers_cluster(gateway: Gateway, sockets: Sockets) -> Cluster:
 
 def upstream_cluster(name: str, upstream: Upstream) -> Cluster:
     """An inference server. HTTP/1.1: what vLLM and llama.cpp speak."""
-    cluster = upstream_cluster_name(name)
+    return _server_cluster(upstream_cluster_name(name), upstream)
+
+
+def jwks_cluster(server: Upstream) -> Cluster:
+    """Where the keys are that tokens are verified with."""
+    return _server_cluster(JWKS_CLUSTER, server)
+
+
+def _server_cluster(cluster: str, upstream: Upstream) -> Cluster:
     return Cluster(
         name=cluster,
         type=ClusterDiscoveryType.STATIC if upstream.is_ip_address else ClusterDiscoveryType.STRICT_DNS,
@@ -187,7 +196,7 @@ def _http1(upstream: Upstream) -> HttpProtocolOptions:
         upstream_http_protocol_options=UpstreamHttpProtocolOptions(auto_sni=True, auto_san_validation=True)
         if upstream.tls and not upstream.is_ip_address
         else None,
-        http_filters=upstream_filters(),
+        http_filters=upstream_filters(upstream.api_key),
     )
 
 

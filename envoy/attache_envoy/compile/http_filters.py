@@ -26,10 +26,13 @@ from envoy_data_plane.envoy.extensions.http.early_header_mutation.header_mutatio
 from envoy_data_plane.envoy.type.matcher.v3 import StringMatcher
 
 from attache_core.json_codec import Json
+from attache_core.tools.outbound.secret import ApiKey
 from attache_core.types.turn import RESPONSE_HEADER_PREFIX
+from attache_envoy.compile.authentication import authentication_filters
 from attache_envoy.compile.ext_proc import FILTER_NAME, foreign_filter, segment_filter
-from attache_envoy.compile.messages import extension, packed
+from attache_envoy.compile.messages import extension, header, packed
 from attache_envoy.compile.plan import Element, PlannedChain, PlannedForeign, PlannedNative, PlannedSegment
+from attache_envoy.gateway.authentication import Authentication
 from attache_filters.extproc.headers import INTERNAL_PREFIX
 
 _ENVOY_PREFIX = "x-envoy-"
@@ -38,6 +41,11 @@ _ENVOY_PREFIX = "x-envoy-"
 def _without(prefix: str) -> HeaderMutation:
     matcher = StringMatcher(prefix=prefix, ignore_case=True)
     return HeaderMutation(remove_on_match=HeaderMutationRemoveOnMatch(key_matcher=matcher))
+
+
+def _bearer(key: ApiKey) -> HeaderMutation:
+    """A key in the place of any credential of a client's. A percent sign would begin one of Envoy's commands."""
+    return HeaderMutation(append=header("authorization", f"Bearer {key.reveal()}".replace("%", "%%")))
 
 
 _REMOVE_OURS = [_without(INTERNAL_PREFIX)]
@@ -54,8 +62,10 @@ def filter_names(chain: PlannedChain) -> list[str]:
     return [filter_name(element) for element in chain.elements]
 
 
-def http_filters(chains: Iterable[PlannedChain]) -> list[HttpFilter]:
+def http_filters(chains: Iterable[PlannedChain], authentication: Authentication | None = None) -> list[HttpFilter]:
     """The filters of all chains, switched off until a route switches them on, between the two that guard our headers.
+
+    Where clients must show who they are, that comes before all that is a chain's.
 
     A native filter has no `typed_config` here: it is of a type that we need not know, and is added to the JSON
     (`native_configs`).
@@ -65,15 +75,20 @@ def http_filters(chains: Iterable[PlannedChain]) -> list[HttpFilter]:
         _named(
             "attache.clean_response", HeaderMutationFilter(mutations=Mutations(response_mutations=_REMOVE_INTERNAL))
         ),
+        *authentication_filters(authentication),
         *(_element_filter(element) for element in elements),
         _named("attache.clean_request", _clean_request()),
         _named("envoy.filters.http.router", Router(suppress_envoy_headers=True)),
     ]
 
 
-def upstream_filters() -> list[HttpFilter]:
-    """What every response of an inference server passes before anything else, and no other response does."""
-    told = Mutations(response_mutations=[_without(RESPONSE_HEADER_PREFIX)])
+def upstream_filters(api_key: ApiKey | None) -> list[HttpFilter]:
+    """What every exchange with an inference server passes, and no other: the last filters that see its request, and the
+    first that see its response."""
+    told = Mutations(
+        request_mutations=[] if api_key is None else [_bearer(api_key)],
+        response_mutations=[_without(RESPONSE_HEADER_PREFIX)],
+    )
     return [
         _named("attache.clean_answer", HeaderMutationFilter(mutations=told)),
         _named("envoy.filters.http.upstream_codec", UpstreamCodec()),

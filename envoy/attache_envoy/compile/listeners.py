@@ -34,6 +34,7 @@ GATEWAY_LISTENER = "gateway"
 def gateway_listener(gateway: Gateway, plan: Plan) -> Json:
     """The listener that clients use: the edge, which trusts nothing that a request says about itself."""
     manager = _connection_manager(gateway, GATEWAY_LISTENER, plan.chains, gateway_routes(gateway, plan))
+    manager.http_filters = http_filters(plan.chains, gateway.authentication)
     manager.use_remote_address = True
     manager.request_timeout = seconds(gateway.timeouts.request_s)
     manager.early_header_mutation_extensions = [forged_headers()]

@@ -11,6 +11,7 @@ Source: `local_reply_config` of the HTTP connection manager; `%RESPONSE_FLAGS%` 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
 
 from envoy_data_plane.envoy.config.accesslog.v3 import (
     AccessLogFilter,
@@ -30,7 +31,7 @@ from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager.v
 
 from attache_core.errors import AttacheError, ClientError, UpstreamError, error_body, internal_error
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVERLOADED, TIMEOUT, UNAVAILABLE
-from attache_envoy.compile.messages import header, json_text, packed, text
+from attache_envoy.compile.messages import default_header, header, json_text, packed, text
 
 _OUT_OF_REACH = UpstreamError("The inference server is out of reach.", http_status=503, code=UNAVAILABLE)
 _BROKE_OFF = UpstreamError("The inference server broke off its answer.", code=BROKE_OFF)
@@ -50,6 +51,15 @@ _BY_FLAG: tuple[tuple[str, AttacheError], ...] = (
     ("UR", _BROKE_OFF),  # the server reset the request
 )
 _BY_STATUS: tuple[tuple[int, AttacheError], ...] = (
+    (
+        401,
+        ClientError(
+            "A valid key or token is needed: send it as `authorization: Bearer …`.",
+            http_status=401,
+            code="invalid_api_key",
+        ),
+    ),
+    (403, ClientError("The credentials do not allow this.", http_status=403, code="permission_denied")),
     (408, ClientError("The request did not arrive in time.", http_status=408, code="request_timeout")),
     (413, ClientError("The request is too large.", http_status=413, code="request_too_large")),
     (426, ClientError("HTTP/1.1 or later is needed.", http_status=426, code="upgrade_required")),
@@ -73,7 +83,11 @@ def _mappers() -> Iterator[ResponseMapper]:
     for flag, error in _BY_FLAG:
         yield _mapper(AccessLogFilter(response_flag_filter=ResponseFlagFilter(flags=[flag])), error, error.http_status)
     for status, error in _BY_STATUS:
-        yield _mapper(_status(ComparisonFilterOp.EQ, status), error)
+        mapper = _mapper(_status(ComparisonFilterOp.EQ, status), error)
+        if status == HTTPStatus.UNAUTHORIZED:
+            # RFC 9110, section 15.5.2; Envoy itself says more of a token, and nothing of a key.
+            mapper.headers_to_add.append(default_header("www-authenticate", "Bearer"))
+        yield mapper
     yield _mapper(_status(ComparisonFilterOp.GE, 500), internal_error())
     yield _mapper(_status(ComparisonFilterOp.GE, 400), _OTHER_CLIENT_ERROR)
 

@@ -116,6 +116,13 @@ def header(name: str, value: str) -> HeaderValueOption:
     return HeaderValueOption(header=HeaderValue(key=name, value=value), append_action=overwrite)
 
 
+def default_header(name: str, value: str) -> HeaderValueOption:
+    """A header where there is none of that name."""
+    return HeaderValueOption(
+        header=HeaderValue(key=name, value=value), append_action=HeaderValueOptionHeaderAppendAction.ADD_IF_ABSENT
+    )
+
+
 def text(value: str) -> DataSource:
     """Inline text."""
     return DataSource(inline_string=value)

@@ -28,6 +28,7 @@ from envoy_data_plane.google.protobuf import Any as AnyMessage
 
 from attache_core.errors import ClientError, error_body
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
+from attache_envoy.compile.authentication import open_to_all
 from attache_envoy.compile.clusters import upstream_cluster_name
 from attache_envoy.compile.http_filters import filter_names
 from attache_envoy.compile.messages import NO_LIMIT, header, json_text, packed, seconds, unspecified
@@ -41,11 +42,16 @@ CONNECT_ATTEMPTS = 2
 
 def gateway_routes(gateway: Gateway, plan: Plan) -> RouteConfiguration:
     """The routes of the listener that clients use: what Envoy answers itself, then the gateway file's routes."""
-    routes = [_answered("health", RouteMatch(path="/health"), 200, {"status": "ok"}), _upgrade_refused()]
+    health = _answered("health", RouteMatch(path="/health"), 200, {"status": "ok"})
+    health.typed_per_filter_config = open_to_all(gateway.authentication)
+    routes = [health, _upgrade_refused()]
     for route in gateway.routes:
         chain = plan.chain_of(gateway, route)
         idle_s = gateway.timeouts.stream_idle_s if chain is None else 0
-        routes.append(_forwarded(gateway, route, _route_match(route.match), chain, idle_s))
+        forwarded = _forwarded(gateway, route, _route_match(route.match), chain, idle_s)
+        if route.asks_readiness:
+            forwarded.typed_per_filter_config |= open_to_all(gateway.authentication)
+        routes.append(forwarded)
     not_found = error_body(ClientError("There is nothing at this path.", code="not_found"))
     routes.append(_answered("not_found", RouteMatch(prefix="/"), 404, not_found))
     return _configuration("gateway", routes)

@@ -16,7 +16,7 @@ from attache_core.errors import ConfigError
 from attache_core.json_codec import Json
 from attache_envoy.gateway.document import Document, read_document
 from attache_envoy.gateway.entries import FilterCheck
-from attache_envoy.gateway.model import DEFAULT_UPSTREAM, Gateway, Placement
+from attache_envoy.gateway.model import DEFAULT_UPSTREAM, NO_AUTHENTICATION, Gateway, Placement
 from attache_envoy.gateway.problems import Path, Problem, problems_error, problems_of
 from attache_filters.sdk.registry import FilterClass, load_filters
 
@@ -65,7 +65,7 @@ def parse_gateway(
     except ValidationError as error:
         unread = {problem.path for problem in problems if problem.line is None}
         found = (_as_written(problem, document) for problem in problems_of(error))
-        problems += [problem for problem in found if problem.path not in unread]
+        problems += [problem for problem in found if not _is_within(problem.path, unread)]
     if problems:
         raise problems_error(source, document.lines, problems)
     return gateway
@@ -129,6 +129,8 @@ def _expand_shorthand(document: Document) -> tuple[Any, list[Problem]]:
     rest = {key: item for key, item in value.items() if key != "upstream"}
     if "shell" in value and value["shell"] is None:
         problems.append(Problem(("shell",), "write `shell: {}` to grant a shell as it is by default, or no `shell:`."))
+    if "authentication" in value and value["authentication"] is None:
+        problems.append(Problem(("authentication",), NO_AUTHENTICATION))
     if "upstream" in value and "upstreams" in value:
         problems.append(Problem(("upstream",), "give either `upstream` or `upstreams`, not both."))
     elif "upstream" in value:
@@ -137,6 +139,11 @@ def _expand_shorthand(document: Document) -> tuple[Any, list[Problem]]:
         problems.append(Problem((), f"it names no inference server. {_SHORTEST}"))
         rest |= _PLACEHOLDER
     return rest, problems
+
+
+def _is_within(path: Path, unread: set[Path]) -> bool:
+    """Whether a value could not be read, or is in one that could not."""
+    return path in unread or any(path[:length] in unread for length in range(1, len(path)))
 
 
 def _as_written(problem: Problem, document: Document) -> Problem:

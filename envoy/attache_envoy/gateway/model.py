@@ -22,10 +22,13 @@ from pydantic import (
     model_validator,
 )
 
+from attache_core.secret import HIDDEN
 from attache_core.storage.settings import NO_URL, StorageSettings, StoreUrl
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.tools.outbound.secret import ApiKey
 from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
+from attache_envoy.gateway.authentication import Authentication
 from attache_envoy.gateway.entries import Chain, FilterCheck, hands_turns_down
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
@@ -44,6 +47,8 @@ _TOOL_SETTINGS: Mapping[str, type[BaseModel]] = {
 }
 DEFAULT_UPSTREAM = "default"
 
+NO_AUTHENTICATION = "say how clients show whose they are, by `api_keys:` or `jwt:`; or leave the section out."
+
 DEFAULT_STORAGE: Mapping[str, Any] = {"url": "sqlite:///attache.db"}
 
 DEFAULT_CHAINS: Mapping[str, Any] = {
@@ -56,10 +61,12 @@ DEFAULT_CHAINS: Mapping[str, Any] = {
     "resources": [{"filter": "resources"}],
 }
 
+READY_ROUTE: Mapping[str, Any] = {"match": {"path": "/ready", "methods": ["GET"]}, "chain": "resources"}
+
 DEFAULT_ROUTES: tuple[Mapping[str, Any], ...] = (
     {"match": {"path": "/v1/responses", "methods": ["POST"]}, "chain": "responses"},
     {"match": {"path": "/v1/responses/{response_id}", "methods": ["GET"]}, "chain": "resources"},
-    {"match": {"path": "/ready", "methods": ["GET"]}, "chain": "resources"},
+    READY_ROUTE,
     {"match": {"prefix": "/v1/responses"}, "chain": "resources"},
     {"match": {"prefix": "/v1/conversations"}, "chain": "resources"},
     {"match": {"prefix": "/v1"}},
@@ -140,6 +147,11 @@ class Route(Section):
     upstream: str | None = None
     """Which upstream; without one, the upstream named `default`, or else the first."""
 
+    @property
+    def asks_readiness(self) -> bool:
+        """Whether it is the one for `GET /ready`, whichever upstream it leads to, which needs no credential."""
+        return self.model_copy(update={"upstream": None}) == Route.model_validate(READY_ROUTE)
+
 
 class Limits(Section):
     """Bounds on what one client, or all of them, may take."""
@@ -206,6 +218,10 @@ class Gateway(Section):
     """Where turns are stored: `sqlite:///relative/path.db`, `sqlite:////absolute/path.db` or `postgresql://…`. A text
     is the section's `url`."""
 
+    authentication: Authentication | None = None
+    """Who may use the gateway, and which tenant's state each client sees. Without it everybody may, and there is one
+    tenant."""
+
     placement: Placement = "fused"
     """`fused`: neighbouring hosted filters share one ext_proc stream. `split`: each has its own (needs Envoy 1.39)."""
 
@@ -262,10 +278,33 @@ class Gateway(Section):
         """The names of the upstreams that a chain's routes lead to, in the order of the routes."""
         return tuple(dict.fromkeys(self.upstream_of(route) for route in self.routes if route.chain == chain))
 
+    @property
+    def envoys_secrets(self) -> tuple[str, ...]:
+        """What of Envoy's configuration nobody may see."""
+        tenants = self.authentication.api_keys if self.authentication else None
+        clients = [key.reveal() for keys in (tenants or {}).values() for key in keys]
+        return (*clients, *(each.api_key.reveal() for each in self.upstreams.values() if each.api_key))
+
+    def redacted(self) -> Gateway:
+        """The same gateway with placeholders in the place of `envoys_secrets`, to show what it compiles to."""
+        upstreams = {
+            name: each.model_copy(update={"api_key": each.api_key and ApiKey(HIDDEN)})
+            for name, each in self.upstreams.items()
+        }
+        authentication = self.authentication and self.authentication.redacted()
+        return self.model_copy(update={"authentication": authentication, "upstreams": upstreams})
+
     @field_validator("listen")
     @classmethod
     def _check_listen(cls, value: str) -> str:
         _parse_listen(value)
+        return value
+
+    @field_validator("authentication", mode="before")
+    @classmethod
+    def _require_section(cls, value: Any) -> Any:  # noqa: ANN401 - any input
+        if value is not None and not isinstance(value, (dict, Authentication)):
+            raise ValueError(NO_AUTHENTICATION)
         return value
 
     @field_validator("storage", mode="wrap")

@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from attache_core.events.dialects import DialectName
+from attache_core.tools.outbound.secret import ApiKey
 from attache_envoy.gateway.problems import custom_error, reject
 from attache_envoy.gateway.section import Section
 
@@ -30,6 +31,9 @@ class Upstream(Section):
     dialect: DialectName = "auto"
     """What its Responses API is like; `auto` recognises it from what it says. An `upstream_round` that names a dialect
     itself goes by its own."""
+
+    api_key: ApiKey | None = None
+    """A key of the gateway's own for it, sent as `authorization: Bearer KEY` in place of what a client sent."""
 
     headers_timeout_s: float = Field(default=600, gt=0, le=86_400)
     """How long a round of a chain waits for its answer to begin, in seconds: with one that is not streamed, as long as
@@ -62,7 +66,7 @@ class Upstream(Section):
         if port == 0:
             raise ValueError(f"{url!r}: a port is a number from 1 to 65535.")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("credentials do not belong in a URL: clients send them in the authorization header.")
+            raise ValueError("credentials do not belong in a URL: give a key as `api_key`, or let clients send theirs.")
         if parts.query or parts.fragment:
             raise ValueError(f"{url!r} must not have a query string or a fragment.")
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1').rstrip('/')}"

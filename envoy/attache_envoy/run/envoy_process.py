@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import NoReturn
 import httpx
 import structlog
 
+from attache_core.tools.outbound.secret import redacted
 from attache_envoy.run.admin import AdminClient
 from attache_envoy.run.child_process import child_process, describe_exit
 from attache_envoy.run.failure import GatewayFailed
@@ -34,6 +35,7 @@ class EnvoyProcess:
         bootstrap: its configuration, a file.
         admin: a client for the admin socket that the configuration names.
         unattended: whether turns go on without their clients, which Envoy does not know of between two rounds.
+        secrets: what is left out of what it prints: it may quote the configuration.
     """
 
     binary: Path
@@ -41,6 +43,7 @@ class EnvoyProcess:
     admin: AdminClient
     settings: RunSettings
     unattended: Callable[[], bool]
+    secrets: Sequence[str] = ()
 
     async def run(self, pid: asyncio.Future[int]) -> NoReturn:
         """Run Envoy until cancelled; `pid` gets its process id.
@@ -52,7 +55,7 @@ class EnvoyProcess:
             pid.set_result(process.pid)
             assert process.stderr is not None
             async for line in lines_of(process.stderr):
-                print(line, file=sys.stderr)
+                print(redacted(line, self.secrets), file=sys.stderr)
             returncode = await process.wait()
         raise GatewayFailed(f"Envoy ended with {describe_exit(returncode)}. What it logged before says why.")
 

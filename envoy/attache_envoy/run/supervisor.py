@@ -112,7 +112,8 @@ async def _running(
         sockets = Sockets(run_dir)
         admin = await stack.enter_async_context(open_admin(sockets.admin))
         flags = [sockets.unattended(index) for index in range(gateway.workers)]
-        envoy = EnvoyProcess(binary, bootstrap, admin, settings, lambda: any(flag.exists() for flag in flags))
+        secrets = gateway.envoys_secrets
+        envoy = EnvoyProcess(binary, bootstrap, admin, settings, lambda: any(flag.exists() for flag in flags), secrets)
         await stack.enter_async_context(background(envoy.run(pid)))
         await envoy.wait_until_live()
         _, port = await admin.tcp_address()

@@ -20,7 +20,9 @@ import structlog
 import uvloop
 
 from attache_core.storage.engine import open_store
+from attache_core.storage.retention import keep_removing_expired
 from attache_core.tools.mcp.servers import open_mcp_servers
+from attache_core.tools.task_scope import task_scope
 from attache_core.tools.tool_types import open_types
 from attache_envoy.compile.plan import plan
 from attache_envoy.compile.sockets import Sockets
@@ -72,7 +74,9 @@ async def run_worker(arguments: WorkerArguments) -> None:
 async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
     tools = tool_types(gateway)
     opened = open_store(gateway.storage.url.reveal(), gateway.storage)
-    async with opened as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools):
+    async with opened as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools), task_scope() as tasks:
+        if gateway.storage.retention_days is not None:
+            tasks.start(keep_removing_expired(store, gateway.storage.retention_interval_s))
         yield Services(store, mcp, tools)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import MappingProxyType
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from attache_core import json_codec
 from attache_core.errors import AttacheError, UpstreamError, error_body, error_from_body
@@ -34,6 +34,7 @@ from attache_filters.extproc.headers import (
     request_headers,
 )
 from attache_filters.sdk.http import HttpRequest, HttpResponse
+from attache_filters.sdk.tenant import tenant_of
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Length of a JSON answer, and of one event: either may repeat the output of many rounds."""
@@ -51,7 +52,7 @@ _STREAM_HEADERS = {"content-type": f"{EVENT_STREAM_TYPE}; charset=utf-8", "cache
 
 
 def decode_turn(request: HttpRequest) -> TurnRequest:
-    """A create request as a turn. Raises ClientError (400) when its body is not a JSON object."""
+    """A create request as a turn. Raises ClientError: 400, its body is no JSON object; 403, see `tenant_of`."""
     headers = request_headers(request.headers)
     public = {name: value for name, value in headers.items() if not name.startswith(INTERNAL_PREFIX)}
     return TurnRequest(parse_create(request.body), public, _read_facts(headers))
@@ -179,7 +180,7 @@ def _read_facts(headers: Mapping[str, str]) -> Facts:
         response_id=headers.get(RESPONSE_ID),
         history_items=_number(headers.get(HISTORY_ITEMS)),
         conversation_revision=_number(headers.get(CONVERSATION_REVISION)),
-        tenant=unquote(headers.get(TENANT, "")) or Facts().tenant,
+        tenant=tenant_of(headers),
         stored=headers.get(STORED) == "true",
     )
 

@@ -22,8 +22,12 @@ HISTORY_ITEMS = "x-attache-history-items"
 CONVERSATION_REVISION = "x-attache-conversation-revision"
 """`Facts.conversation_revision`, in decimal."""
 
+VERIFIED_TENANT = "x-attache-verified-tenant"
+"""Whose request it is, as Envoy found it in a credential: UTF-8, not encoded in any way. Told to the first filter only;
+absent where a gateway asks for no credentials."""
+
 TENANT = "x-attache-tenant"
-"""`Facts.tenant`, percent-encoded."""
+"""`Facts.tenant`, percent-encoded: what filters tell those below them."""
 
 STORED = "x-attache-stored"
 """`Facts.stored`: `true`, or absent."""

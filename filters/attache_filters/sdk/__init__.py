@@ -6,6 +6,7 @@ from attache_core.turn.below import Below
 from attache_core.types.turn import Facts, TurnRequest, input_items
 from attache_filters.sdk.filter import Filter, FilterConfig, HttpFilter, InferenceFilter, Services, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
+from attache_filters.sdk.tenant import tenant_of
 
 __all__ = [
     "TurnFilter",
@@ -22,6 +23,7 @@ __all__ = [
     "Event",
     "HttpRequest",
     "HttpResponse",
+    "tenant_of",
     "AttacheError",
     "ClientError",
     "UpstreamError",

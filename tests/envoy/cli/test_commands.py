@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -47,6 +47,16 @@ def test_render_expanded_prints_a_gateway_file_that_means_the_same(attache: Atta
     assert yaml.safe_load(expanded.stdout)["chains"]["responses"][0]["filter"] == "validate"
 
 
+@pytest.mark.parametrize("options", [(), ("--expanded",)])
+def test_render_shows_no_keys(attache: Attache, tmp_path: Path, options: Sequence[str]) -> None:
+    keys = "authentication: {api_keys: {acme: [canary-0123456789, canary-9876543210]}}\n"
+    upstream = "upstreams: {default: {url: 'http://127.0.0.1:9', api_key: canary}}\n"
+    (tmp_path / "gateway.yaml").write_text(upstream + keys)
+    done = attache("render", *options)
+    assert (done.exit_code, done.stderr, "canary" in done.stdout) == (0, "", False)
+    assert done.stdout.count("[redacted]") == 3
+
+
 def test_render_of_an_unknown_key_names_file_line_and_key(attache: Attache, tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text(SHORT_FILE + "listne: 1\n")
     done = attache("render")
@@ -75,6 +85,16 @@ def test_validate_shows_what_envoy_refuses(attache: Attache, tmp_path: Path) -> 
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("Envoy refuses the compiled configuration:\n")
     assert "no.such.Filter" in done.stderr
+
+
+def test_validate_shows_no_keys_of_what_envoy_quotes(attache: Attache, tmp_path: Path) -> None:
+    quoted = {"name": "lua", "typed_config": {"@type": "type.googleapis.com/no.such.canary-0123456789"}}
+    chains = {"chains": {"resources": [{"envoy": quoted}, {"filter": "resources"}]}}
+    keys = {"authentication": {"api_keys": {"acme": "canary-0123456789"}}}
+    (tmp_path / "gateway.yaml").write_text(SHORT_FILE + yaml.safe_dump(chains | keys))
+    done = attache("validate")
+    assert (done.exit_code, done.stdout, "canary" in done.stderr) == (1, "", False)
+    assert "no.such.[redacted]" in done.stderr
 
 
 def test_filters_lists_the_installed_filters(attache: Attache) -> None:

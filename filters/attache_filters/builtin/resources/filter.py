@@ -11,13 +11,13 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from attache_core.errors import ClientError
-from attache_core.types.turn import DEFAULT_TENANT
 from attache_core.types.violation import quoted
 from attache_filters.builtin.resources.endpoint import Call, Endpoint
 from attache_filters.builtin.resources.endpoints import ENDPOINTS
 from attache_filters.builtin.resources.readiness import answer_ready
 from attache_filters.sdk.filter import FilterConfig, HttpFilter, Services
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
+from attache_filters.sdk.tenant import tenant_of
 
 
 class ResourcesConfig(FilterConfig):
@@ -40,7 +40,8 @@ class Resources(HttpFilter[ResourcesConfig]):
         if request.method == "GET" and url.path == "/ready":
             return await answer_ready(self.services.store, request, below, self.config.ready_timeout_s)
         endpoint, ids = _endpoint(request.method, url.path)
-        call = Call(self.services.store, DEFAULT_TENANT, self._extensions, ids, url.query, request.body)
+        tenant = tenant_of(request.headers)
+        call = Call(self.services.store, tenant, self._extensions, ids, url.query, request.body)
         return await endpoint.answer(call)
 
 
