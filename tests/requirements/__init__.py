@@ -5,13 +5,14 @@ entry. To add a test: find the promise that it proves and name the test there, o
 that promise; a promise that is new gets an entry, with its source.
 
 Not promised yet, and so without entries: several tenants (whose responses a client may read), background responses and
-resuming their streams, the WebSocket mode, compaction, and the Messages API.
+resuming their streams, the WebSocket mode, and the Messages API.
 """
 
 from __future__ import annotations
 
 from requirements import (
     clients,
+    compaction,
     conversations,
     envoy,
     failures,
@@ -36,6 +37,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *web.REQUIREMENTS,
     *state.REQUIREMENTS,
     *conversations.REQUIREMENTS,
+    *compaction.REQUIREMENTS,
     *failures.REQUIREMENTS,
     *security.REQUIREMENTS,
     *clients.REQUIREMENTS,
