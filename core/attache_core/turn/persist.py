@@ -16,6 +16,7 @@ from attache_core.storage.store import Store, StoredTurn
 from attache_core.turn.below import Below
 from attache_core.turn.conversation_hold import ConversationHold, HoldTerms, hold_conversation
 from attache_core.turn.references import resolve_references
+from attache_core.types.compaction import TRIGGER
 from attache_core.types.ids import item_id, new_id
 from attache_core.types.turn import TurnRequest, input_items
 
@@ -79,8 +80,11 @@ async def _write_failed(tenant: str, turn: StoredTurn, store: Store) -> None:
 
 
 def stored_input(body: Json) -> list[Json]:
-    """The items that the client sent in this turn, each with an id; ids that the client gave are kept."""
-    return [identified(item) for item in input_items(body)]
+    """The items that the client sent in this turn, each with an id; ids that the client gave are kept.
+
+    What asks for a checkpoint is no part of a conversation.
+    """
+    return [identified(item) for item in input_items(body) if item.get("type") != TRIGGER]
 
 
 def identified(item: Json) -> Json:

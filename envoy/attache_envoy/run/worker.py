@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 import uvloop
@@ -32,6 +33,9 @@ from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.server import running_server
 from attache_filters.sdk.filter import Services
 from attache_filters.sdk.registry import load_filters
+
+if TYPE_CHECKING:
+    from attache_core.turn.compaction.seal import Seal
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +76,16 @@ async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
     tools = tool_types(gateway)
     opened = open_store(gateway.storage.url.reveal(), gateway.storage)
     async with opened as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools):
-        yield Services(store, mcp, tools)
+        yield Services(store, mcp, tools, _seal(gateway))
+
+
+def _seal(gateway: Gateway) -> Seal | None:
+    if gateway.compaction is None:
+        return None
+    # Imported here because of its cryptography, which a process without keys need not load.
+    from attache_core.turn.compaction.seal import Seal  # noqa: PLC0415
+
+    return Seal(gateway.compaction.keys)
 
 
 @asynccontextmanager
