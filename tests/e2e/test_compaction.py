@@ -141,6 +141,13 @@ async def test_request_that_cannot_be_compacted_is_refused(
     assert compacting.model.asked == []
 
 
+async def test_request_without_a_model_or_with_too_many_items_is_refused(compacting: Stage) -> None:
+    for body, param in (({"input": "Hi"}, "model"), ({"model": "m", "input": [user("Hi")] * 10_001}, "input")):
+        answer = await compacting.client.post("/v1/responses/compact", json=body)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+    assert compacting.model.asked == []
+
+
 async def test_failure_of_the_model_is_the_answer_of_the_endpoint(compacting: Stage) -> None:
     compacting.model.play(http_error(429, message="Slow down."), text(""))
 
@@ -184,6 +191,23 @@ async def test_conversation_that_outgrows_its_threshold_goes_on_from_a_summary(c
     assert third.text == "Third."
     stored = (await compacting.get(f"/v1/responses/{second.body['id']}")).json()
     assert stored["output"] == second.body["output"]
+
+
+async def test_conversation_object_goes_on_from_a_summary_and_keeps_every_item(compacting: Stage, stream: bool) -> None:
+    compacting.model.play(text("First."), text("A summary."), text("Second."), text("Third."))
+    created = (await compacting.client.post("/v1/conversations", json={})).json()["id"]
+
+    for said in (WORDS, "And?", "So?"):
+        check(await compacting.ask(input=said, conversation=created, stream=stream, **ASKED))
+
+    assert told(compacting.model.asked[3]["input"]) == [
+        ("user", "A summary."),
+        ("user", "And?"),
+        ("assistant", "Second."),
+        ("user", "So?"),
+    ]
+    items = (await compacting.get(f"/v1/conversations/{created}/items?order=asc")).json()["data"]
+    assert [item["type"] for item in items] == [*["message"] * 3, "compaction", *["message"] * 3]
 
 
 async def test_client_that_keeps_no_more_than_the_checkpoint_goes_on_as_well(compacting: Stage, stream: bool) -> None:

@@ -26,6 +26,7 @@ REQUIREMENTS = (
         "POST /v1/responses/compact, a threshold and a trigger make checkpoints that conversations go on from.",
         (
             "tests/e2e/test_compaction.py",
+            *within("tests/core/turn/test_execute.py", "test_conversation_that_is_too_long_goes_on_from_a_summary"),
             *within(
                 "tests/core/types/test_request.py",
                 "test_validate_create_with_a_wrong_wish_for_compaction_says_what_is_wrong",

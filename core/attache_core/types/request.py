@@ -63,7 +63,7 @@ def validate_create(
     _refuse_parameters(body)
     if "model" in body and "input" not in body:
         raise ClientError("Missing required parameter: 'input'.", code="missing_required_parameter", param="input")
-    _check_item_count(body.get("input"), max_input_items)
+    check_item_count(body.get("input"), max_input_items)
     check(CreateRequest, body, context=extensions)
     _check_compaction(body, compacts=compacts)
     _check_history(body)
@@ -73,7 +73,8 @@ def validate_create(
     require_declared(body.get("tool_choice"), tools)
 
 
-def _check_item_count(given: object, limit: int) -> None:
+def check_item_count(given: object, limit: int) -> None:
+    """Raises ClientError (400) where `input` holds more items than that."""
     if isinstance(given, list) and len(given) > limit:
         bound = f"Expected an array with maximum length {limit}, but got an array with length {len(given)} instead."
         raise ClientError(f"Invalid 'input': array too long. {bound}", code="array_above_max_length", param="input")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from attache_core.events.event import Event
 from attache_core.turn.below import Below
 from attache_core.turn.compaction.endpoint import answer_compact
-from attache_core.types.compaction import validate_compact
+from attache_core.types.compact_request import validate_compact
 from attache_core.types.turn import TurnRequest
 from attache_filters.builtin.compaction_settings import CheckpointSettings, require_seal
 from attache_filters.sdk.filter import Services, TurnFilter

@@ -1,8 +1,8 @@
 """What of a conversation the model is told, and what of that gives way to a new checkpoint.
 
 Knows items and estimates of their tokens; makes no summary. Invariants: the latest checkpoint stands for everything
-before it, and only that one is opened; no call is parted from its output; what the model is told ends as it would have
-without compaction, with something to answer. Pure.
+before it, and only that one is opened; no call is parted from its output; past a threshold, the user's newest message
+is told word for word, and what the model is told ends with something to answer. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from attache_core.turn.compaction.seal import Seal
 
 CONTINUE = "Continue from the summary above."
-"""What the model answers where the newest items are too large to be kept, and gave way to the summary too."""
+"""What the model answers where no message of the user's is left to answer."""
 
 _ORDERS = frozenset({"system", "developer"})
 _SHARE = 4
@@ -100,18 +100,22 @@ def outgrown(window: Window, beside: int, threshold: int, terms: CompactionTerms
     if beside + sum(sizes) <= threshold or newer < threshold // _SHARE:
         return None
     budget = min(terms.max_kept_tokens, threshold // _SHARE)
+    asked = newest_of_user(window.items)
+    if asked >= 0:
+        sizes[asked] = 0  # what the turn is about stays, however large it is
     cut = next(place for place in turn_cuts(window.items) if sum(sizes[place:]) <= budget)
-    return _divided(window.items, cut, budget, per_token) if cut else None
+    return _divided(window.items, cut, asked, kept_messages(window.items[:cut], budget, per_token)) if cut else None
 
 
-def _divided(items: Sequence[Json], cut: int, budget: int, per_token: float) -> Division:
+def _divided(items: Sequence[Json], cut: int, asked: int, before: tuple[Json, ...]) -> Division:
+    """The items cut at `cut`; `asked` is the place of the user's newest message, which is told in any case."""
     old, after = tuple(items[:cut]), tuple(items[cut:])
-    before = kept_messages(old, budget, per_token)
+    if 0 <= asked < cut:
+        before = (*(item for item in before if item is not items[asked]), items[asked])
     if after:
         return Division(old, before, after)
     # A model that is to speak after its own words may think that it has spoken.
-    newest = newest_of_user(old)
-    if before and before[-1] is old[newest]:
+    if asked >= 0:
         return Division(old, before[:-1], before[-1:])
     return Division(old, before, (text_message("user", CONTINUE),))
 

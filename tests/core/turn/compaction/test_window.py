@@ -97,9 +97,21 @@ def test_user_has_the_last_word_where_what_is_newest_is_too_large_to_stay() -> N
     assert outgrown(opened(*items), 0, 1000, TERMS) == Division(items, (), (user("Do it."),))
 
 
-def test_model_is_told_to_continue_where_no_message_of_the_user_can_stay() -> None:
-    items = (user("short"), assistant("a"), user("Do it. " * 200))
-    assert outgrown(opened(*items), 0, 1000, TERMS) == Division(items, (user("short"),), (user(CONTINUE),))
+def test_newest_message_of_the_user_stays_however_large_it_is() -> None:
+    old, newest = (user("short"), assistant("a" * 400)), user("Do it. " * 200)
+    assert outgrown(opened(*old, newest), 0, 1000, TERMS) == Division(old, (user("short"),), (newest,))
+    assert outgrown(opened(newest), 0, 1000, TERMS) is None
+
+
+def test_newest_message_of_the_user_stays_before_the_summary_of_what_came_of_it() -> None:
+    asked = user("Do it. " * 200)
+    items = (asked, *called("call_1", "x" * 2000), *called("call_2"))
+    assert outgrown(opened(*items), 0, 1600, TERMS) == Division(items[:4], (asked,), items[4:])
+
+
+def test_model_is_told_to_continue_where_there_is_no_message_of_the_user() -> None:
+    items = tuple(called("call_1", "x" * 2000))
+    assert outgrown(opened(*items), 0, 1000, TERMS) == Division(items, (), (user(CONTINUE),))
 
 
 def test_no_new_checkpoint_is_made_until_a_quarter_of_the_threshold_has_come_since_the_last() -> None:
