@@ -103,7 +103,7 @@ def outgrown(window: Window, beside: int, threshold: int, terms: CompactionTerms
     asked = newest_of_user(window.items)
     if asked >= 0:
         sizes[asked] = 0  # what the turn is about stays, however large it is
-    cut = next(place for place in turn_cuts(window.items) if sum(sizes[place:]) <= budget)
+    cut = next((place for place in turn_cuts(window.items) if sum(sizes[place:]) <= budget), 0)
     return _divided(window.items, cut, asked, kept_messages(window.items[:cut], budget, per_token)) if cut else None
 
 

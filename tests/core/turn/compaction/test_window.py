@@ -114,6 +114,10 @@ def test_model_is_told_to_continue_where_there_is_no_message_of_the_user() -> No
     assert outgrown(opened(*items), 0, 1000, TERMS) == Division(items, (), (user(CONTINUE),))
 
 
+def test_window_whose_calls_nobody_has_checked_is_left_alone_where_it_cannot_be_cut() -> None:
+    assert outgrown(opened(*called("call_1")[:2], assistant("a" * 2000), user("b")), 0, 1000, TERMS) is None
+
+
 def test_no_new_checkpoint_is_made_until_a_quarter_of_the_threshold_has_come_since_the_last() -> None:
     checkpoint = sealed("s" * 900, user("kept"))
     assert outgrown(opened(checkpoint, user("a" * 100)), 0, 1000, TERMS) is None
