@@ -9,7 +9,7 @@ from typing import Final
 
 _AUDIO = "audio answers are not asked for by anything that the gateway takes"
 _NOT_RUN = "neither the gateway nor an inference server that was recorded runs such a tool"
-_COMPACTION = "the gateway does not compact a conversation"
+_COMPACTION = "a checkpoint is said whole: until there is one, an error can still be an HTTP error"
 
 NEVER_SENT: Final[dict[str, str]] = {
     "error": "a stream that fails ends with `response.failed`, which says the same; SDKs stop at an `error` before it",

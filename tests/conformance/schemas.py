@@ -14,7 +14,13 @@ from functools import cache
 from typing import Any, Final, Literal, get_args
 
 import jsonschema
-from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses import (
+    CompactedResponse,
+    Response,
+    ResponseInputMessageItem,
+    ResponseOutputItem,
+    ResponseStreamEvent,
+)
 from openai.types.responses.response_item_list import ResponseItemList
 from openai.types.shared.error_object import ErrorObject
 from pydantic import BaseModel
@@ -32,6 +38,12 @@ class ResponseDeleted(BaseModel):
     deleted: Literal[True]
 
 
+class CompactedWindow(CompactedResponse):
+    """What the API answers to a compaction; the package calls the user's messages in it output of the model."""
+
+    output: list[ResponseInputMessageItem | ResponseOutputItem]  # type: ignore[assignment]  # a wider type, on purpose
+
+
 EVENT_MODELS: Final[dict[str, type[BaseModel]]] = {
     name: model
     for model in get_args(get_args(ResponseStreamEvent)[0])
@@ -42,6 +54,7 @@ EVENT_MODELS: Final[dict[str, type[BaseModel]]] = {
 OBJECT_MODELS: Final[dict[str, type[BaseModel]]] = {
     "response": Response,
     "response.deleted": ResponseDeleted,
+    "response.compaction": CompactedWindow,
     "list": ResponseItemList,
     "error": ErrorObject,
 }

@@ -18,6 +18,8 @@ from attache_envoy.gateway.authentication import JwtAuthentication
 from attache_envoy.gateway.model import Limits, Timeouts
 from attache_envoy.gateway.upstream import Upstream
 from attache_filters.builtin.chat_completions import ChatCompletionsConfig
+from attache_filters.builtin.compact import CompactConfig
+from attache_filters.builtin.compaction_settings import CheckpointSettings
 from attache_filters.builtin.persist import PersistConfig
 from attache_filters.builtin.resources import ResourcesConfig
 from attache_filters.builtin.tool_dispatch import ToolDispatchConfig
@@ -61,6 +63,8 @@ def numbers(model: type[BaseModel]) -> Mapping[str, float]:
         ("The filter `validate`", numbers(ValidateConfig)),
         ("The filter `persist`", numbers(PersistConfig)),
         ("The filter `tool_dispatch`", numbers(ToolDispatchConfig)),
+        ("The filters `compact` and `compact_endpoint`", numbers(CompactConfig)),
+        ("The filters `compact` and `compact_endpoint`", numbers(CheckpointSettings)),
         ("The filter `resources`", numbers(ResourcesConfig)),
         ("`mcp`", numbers(McpSettings)),
         ("`web_search`", numbers(WebSearchSettings)),

@@ -353,7 +353,7 @@ async def test_answer_that_was_cut_short_is_incomplete(chat: Stage, stream: bool
 async def test_what_the_server_cannot_be_asked_is_refused_and_not_sent(chat: Stage, stream: bool) -> None:
     image = {"type": "input_image", "file_id": "file_1"}
     for body, param in (
-        ({"input": "Hi", "truncation": "auto"}, "truncation"),
+        ({"input": "Hi", "n": 2}, "n"),
         ({"input": [{"role": "user", "content": [image]}]}, "input"),
     ):
         answer = await chat.ask(**body, stream=stream)
@@ -361,6 +361,14 @@ async def test_what_the_server_cannot_be_asked_is_refused_and_not_sent(chat: Sta
         assert (answer.status, answer.body["error"]["param"]) == (400, param)
         assert "Chat Completions" in answer.body["error"]["message"]
     assert chat.model.asked == []
+
+
+async def test_truncation_is_the_gateways_business_where_a_server_has_no_word_for_it(chat: Stage, stream: bool) -> None:
+    chat.model.play(text("Yes."))
+
+    check(await chat.ask(input="Hi", truncation="auto", stream=stream))
+
+    assert "truncation" not in chat.model.asked[0]
 
 
 async def test_too_many_requests_is_429_with_retry_after(chat: Stage, stream: bool) -> None:

@@ -4,14 +4,15 @@ One module for each subject. `tests/requirements_check.py` fails a run when an e
 entry. To add a test: find the promise that it proves and name the test there, or its whole file where the file is about
 that promise; a promise that is new gets an entry, with its source.
 
-Not promised yet, and so without entries: background responses and resuming their streams, the WebSocket mode,
-compaction, and the Messages API.
+Not promised yet, and so without entries: background responses and resuming their streams, the WebSocket mode, and the
+Messages API.
 """
 
 from __future__ import annotations
 
 from requirements import (
     clients,
+    compaction,
     conversations,
     envoy,
     failures,
@@ -38,6 +39,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *state.REQUIREMENTS,
     *tenants.REQUIREMENTS,
     *conversations.REQUIREMENTS,
+    *compaction.REQUIREMENTS,
     *failures.REQUIREMENTS,
     *security.REQUIREMENTS,
     *clients.REQUIREMENTS,

@@ -21,6 +21,7 @@ REASONING = "https://platform.openai.com/docs/guides/reasoning"
 SHELL = "https://platform.openai.com/docs/guides/tools-shell"
 REMOTE_MCP = "https://platform.openai.com/docs/guides/tools-connectors-mcp"
 WEB_SEARCH = "https://platform.openai.com/docs/guides/tools-web-search"
+COMPACTION = "https://platform.openai.com/docs/guides/compaction"
 CONVERSATIONS = "https://platform.openai.com/docs/api-reference/conversations"
 
 SSE = "https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream"

@@ -41,6 +41,7 @@ from attache_core.turn.once import forbid_retry
 from attache_core.turn.pending_approvals import answered_now
 from attache_core.turn.round_view import HeldCall, HeldItem, RoundView
 from attache_core.turn.silence import with_signs_of_life
+from attache_core.turn.truncation import truncating
 from attache_core.types.ids import new_id
 from attache_core.types.turn import TurnRequest, input_items
 
@@ -114,7 +115,7 @@ async def run_tool_loop(
     refuse_unanswerable(loaded.tools, types, turn if approvals is not None else turn.with_facts(stored=False))
     turn = turn.with_body(tools=loaded.tools)
     client = ClientStream(turn, types.public([*declared, *loaded.tools[len(declared) :]]))
-    steps = _run_turn(turn, loaded, _Means(below, types, limits, approvals, client))
+    steps = _run_turn(turn, loaded, _Means(truncating(below), types, limits, approvals, client))
     if turn.stream and limits.progress_interval_s:
         steps = with_signs_of_life(steps, interval_s=limits.progress_interval_s, sign=client.progress)
     try:

@@ -19,6 +19,7 @@ from attache_core.turn.conversation_hold import ConversationHold, HoldTerms, hol
 from attache_core.turn.departure import Departure, SaidSoFar
 from attache_core.turn.once import forbid_retry
 from attache_core.turn.references import resolve_references
+from attache_core.types.compaction import TRIGGER
 from attache_core.types.ids import item_id, new_id
 from attache_core.types.turn import TurnRequest, input_items
 
@@ -123,8 +124,11 @@ class _Writer:
 
 
 def stored_input(body: Json) -> list[Json]:
-    """The items that the client sent in this turn, each with an id; ids that the client gave are kept."""
-    return [identified(item) for item in input_items(body)]
+    """The items that the client sent in this turn, each with an id; ids that the client gave are kept.
+
+    What asks for a checkpoint is no part of a conversation.
+    """
+    return [identified(item) for item in input_items(body) if item.get("type") != TRIGGER]
 
 
 def identified(item: Json) -> Json:

@@ -29,14 +29,20 @@ async def rehydrate(turn: TurnRequest, store: Store) -> TurnRequest:
             conversation; or the calls and outputs of the conversation do not belong together.
         StoreError: the store is out of reach.
     """
-    turn = await resolve_references(turn, store)
-    history = await _history(turn, store)
-    items = history + input_items(turn.body)
+    turn = await with_history(turn, store)
+    items = input_items(turn.body)
     check_calls(items)
     check_approvals(items)
+    return turn
+
+
+async def with_history(turn: TurnRequest, store: Store) -> TurnRequest:
+    """The same, whether or not the calls and outputs belong together. Raises likewise."""
+    turn = await resolve_references(turn, store)
+    history = await _history(turn, store)
     if not history:
         return turn.with_facts(history_items=0)
-    return turn.with_body(input=items).with_facts(history_items=len(history))
+    return turn.with_body(input=history + input_items(turn.body)).with_facts(history_items=len(history))
 
 
 async def _history(turn: TurnRequest, store: Store) -> list[Json]:

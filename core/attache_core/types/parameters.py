@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, StringConstraints
 
+from attache_core.types.compaction import check_context_management
 from attache_core.types.conversation import check_conversation
 from attache_core.types.items import check_input
 from attache_core.types.shape import Name, RequiredText, Shape, array_of, choice, id_of, named_by_type, one_of
@@ -152,7 +153,7 @@ class CreateRequest(Shape):
     model: RequiredText
     input: Annotated[Any, PlainValidator(check_input)] = None
     prompt: Annotated[Any, _refuse("Send the text as 'instructions' and 'input'.")] = None
-    context_management: Annotated[Any, _refuse("Send what the model is to see.")] = None
+    context_management: Annotated[Any, PlainValidator(check_context_management)] | None = None
     background_options: Annotated[Any, _refuse("Omit it, as 'background' is not supported either.")] = None
     moderation: Annotated[Any, _refuse("Omit it, or place a filter of your own in the gateway's chain.")] = None
     previous_response_id: Annotated[Any, PlainValidator(id_of("resp"))] | None = None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from attache_core import json_codec
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
+from attache_core.types.compaction import check_trigger
 from attache_core.types.conversation import conversation_id
 from attache_core.types.extensions import NO_EXTENSIONS, Extensions
 from attache_core.types.parameters import CreateRequest
@@ -48,11 +49,13 @@ def validate_create(
     *,
     max_input_items: int = MAX_INPUT_ITEMS,
     omit_hosted_tools: bool = False,
+    compacts: bool = False,
     extensions: Extensions = NO_EXTENSIONS,
 ) -> None:
     """Look at a create request; see `parse_create` for how to get it. The body is not changed.
 
     With `omit_hosted_tools`, a tool that OpenAI hosts and nothing here runs is no fault, unless `tool_choice` names it.
+    Without `compacts`, `context_management` is refused.
 
     Raises:
         ClientError: 400 with `param` and `code` for the first thing that is wrong.
@@ -60,8 +63,9 @@ def validate_create(
     _refuse_parameters(body)
     if "model" in body and "input" not in body:
         raise ClientError("Missing required parameter: 'input'.", code="missing_required_parameter", param="input")
-    _check_item_count(body.get("input"), max_input_items)
+    check_item_count(body.get("input"), max_input_items)
     check(CreateRequest, body, context=extensions)
+    _check_compaction(body, compacts=compacts)
     _check_history(body)
     if not omit_hosted_tools:
         require_runnable(body.get("tools"), extensions)
@@ -69,10 +73,18 @@ def validate_create(
     require_declared(body.get("tool_choice"), tools)
 
 
-def _check_item_count(given: object, limit: int) -> None:
+def check_item_count(given: object, limit: int) -> None:
+    """Raises ClientError (400) where `input` holds more items than that."""
     if isinstance(given, list) and len(given) > limit:
         bound = f"Expected an array with maximum length {limit}, but got an array with length {len(given)} instead."
         raise ClientError(f"Invalid 'input': array too long. {bound}", code="array_above_max_length", param="input")
+
+
+def _check_compaction(body: Json, *, compacts: bool) -> None:
+    if body.get("context_management") is not None and not compacts:
+        message = "Unsupported parameter: 'context_management'. This gateway is not set up for compaction."
+        raise ClientError(message, code="unsupported_parameter", param="context_management")
+    check_trigger(body.get("input"))
 
 
 def _check_history(body: Json) -> None:

@@ -28,8 +28,9 @@ from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.outbound.secret import ApiKey
 from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
+from attache_core.turn.compaction.settings import CompactionSettings
 from attache_envoy.gateway.authentication import Authentication
-from attache_envoy.gateway.entries import Chain, FilterCheck, hands_turns_down
+from attache_envoy.gateway.entries import Chain, FilterCheck, FilterEntry, flatten, hands_turns_down
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
 from attache_envoy.gateway.tools import ToolSections
@@ -40,7 +41,8 @@ _NOT_ASKED_OVER_CHAT = (
     "its turns reach the upstream {upstream!r} as they are, and that one speaks only Chat Completions: "
     "end the chain with `filter: upstream_round`."
 )
-_TOOL_SETTINGS: Mapping[str, type[BaseModel]] = {
+_CORE_SETTINGS: Mapping[str, type[BaseModel]] = {
+    "compaction": CompactionSettings,
     "mcp": McpSettings,
     "web_search": WebSearchSettings,
     "shell": ShellSettings,
@@ -60,6 +62,17 @@ DEFAULT_CHAINS: Mapping[str, Any] = {
     ],
     "resources": [{"filter": "resources"}],
 }
+COMPACTING_CHAINS: Mapping[str, Any] = {
+    **DEFAULT_CHAINS,
+    "responses": [
+        *DEFAULT_CHAINS["responses"][:-1],
+        {"filter": "tool_dispatch", "loop": [{"filter": "compact"}, {"filter": "upstream_round"}]},
+    ],
+    "compaction": [{"filter": "compact_endpoint"}, {"filter": "upstream_round"}],
+}
+"""The same where the gateway file has a section `compaction`."""
+
+COMPACTING_FILTERS = frozenset({"compact", "compact_endpoint"})
 
 READY_ROUTE: Mapping[str, Any] = {"match": {"path": "/ready", "methods": ["GET"]}, "chain": "resources"}
 
@@ -73,6 +86,12 @@ DEFAULT_ROUTES: tuple[Mapping[str, Any], ...] = (
 )
 """State is ours alone: what is asked of it that no filter knows is answered 404, never by an inference server, which
 keeps none."""
+
+COMPACTING_ROUTES: tuple[Mapping[str, Any], ...] = (
+    {"match": {"path": "/v1/responses/compact", "methods": ["POST"]}, "chain": "compaction"},
+    *DEFAULT_ROUTES,
+)
+"""The same where the gateway file has a section `compaction`."""
 
 
 class Address(NamedTuple):
@@ -231,6 +250,9 @@ class Gateway(Section):
     upstreams: dict[Name, Upstream]
     """Inference servers by name."""
 
+    compaction: CompactionSettings | None = None
+    """Lets conversations be compacted: the keys for checkpoints. Without it there is no compaction."""
+
     chains: dict[Name, Chain] = Field(default_factory=dict, validate_default=True)
     """Chains by name. A chain named here replaces the default one of that name as a whole; the others stay."""
 
@@ -326,8 +348,9 @@ class Gateway(Section):
 
     @field_validator("chains", mode="before")
     @classmethod
-    def _add_default_chains(cls, value: Any) -> Any:  # noqa: ANN401 - any input
-        return {**DEFAULT_CHAINS, **value} if isinstance(value, dict) else value
+    def _add_default_chains(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any input
+        defaults = COMPACTING_CHAINS if info.data.get("compaction") else DEFAULT_CHAINS
+        return {**defaults, **value} if isinstance(value, dict) else value
 
     @field_validator("chains")
     @classmethod
@@ -341,12 +364,13 @@ class Gateway(Section):
     @classmethod
     def _complete_routes(cls, value: tuple[Route, ...], info: ValidationInfo) -> tuple[Route, ...]:
         given = [route.match for route in value]
-        defaults = [Route.model_validate(route) for route in DEFAULT_ROUTES]
+        known = COMPACTING_ROUTES if info.data.get("compaction") else DEFAULT_ROUTES
+        defaults = [Route.model_validate(route) for route in known]
         routes = (*value, *(route for route in defaults if route.match not in given))
         _check_references(routes, info.data.get("chains"), info.data.get("upstreams"))
         return routes
 
-    @field_validator("mcp", "web_search", "shell", mode="wrap")
+    @field_validator("compaction", "mcp", "web_search", "shell", mode="wrap")
     @classmethod
     def _name_known_keys_of_tools(
         cls,
@@ -357,7 +381,7 @@ class Gateway(Section):
         try:
             return handler(value)
         except ValidationError as error:
-            raise in_our_words(error, _TOOL_SETTINGS[str(info.field_name)].model_fields) from None
+            raise in_our_words(error, _CORE_SETTINGS[str(info.field_name)].model_fields) from None
 
     @field_validator("mcp")
     @classmethod
@@ -368,6 +392,13 @@ class Gateway(Section):
         decided = value.model_copy(update={"allow_private_addresses": allowed})
         decided.model_fields_set.discard("allow_private_addresses")
         return decided
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> Gateway:
+        keyless = [] if self.compaction else [name for name, entries in self.chains.items() if _compacts(entries)]
+        message = "compaction needs keys: add `compaction: {keys: [...]}`."
+        reject("Gateway", [custom_error(message, ("chains", name)) for name in keyless])
+        return self
 
     @model_validator(mode="after")
     def _check_as_a_whole(self, info: ValidationInfo) -> Gateway:
@@ -384,6 +415,10 @@ class Gateway(Section):
         ]
         reject("Gateway", [*unused, *mute])
         return self
+
+
+def _compacts(entries: Chain) -> bool:
+    return any(isinstance(entry, FilterEntry) and entry.filter in COMPACTING_FILTERS for entry in flatten(entries))
 
 
 def _parse_listen(value: str) -> Address:

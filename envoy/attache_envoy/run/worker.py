@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 import uvloop
@@ -35,6 +36,9 @@ from attache_filters.extproc.server import running_server
 from attache_filters.extproc.unattended import open_unattended
 from attache_filters.sdk.filter import Services
 from attache_filters.sdk.registry import load_filters
+
+if TYPE_CHECKING:
+    from attache_core.turn.compaction.seal import Seal
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +81,16 @@ async def _open_services(gateway: Gateway) -> AsyncIterator[Services]:
     async with opened as store, open_mcp_servers(gateway.mcp) as mcp, open_types(tools), task_scope() as tasks:
         if gateway.storage.retention_days is not None:
             tasks.start(keep_removing_expired(store, gateway.storage.retention_interval_s))
-        yield Services(store, mcp, tools)
+        yield Services(store, mcp, tools, _seal(gateway))
+
+
+def _seal(gateway: Gateway) -> Seal | None:
+    if gateway.compaction is None:
+        return None
+    # Imported here because of its cryptography, which a process without keys need not load.
+    from attache_core.turn.compaction.seal import Seal  # noqa: PLC0415
+
+    return Seal(gateway.compaction.keys)
 
 
 @asynccontextmanager

@@ -39,12 +39,14 @@ class Validate(TurnFilter[ValidateConfig]):
     def __init__(self, config: ValidateConfig, services: Services) -> None:
         super().__init__(config, services)
         self._extensions = services.extensions
+        self._compacts = services.seal is not None
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         validate_create(
             turn.body,
             max_input_items=self.config.max_input_items,
             omit_hosted_tools=self.config.unsupported_tools == "omit",
+            compacts=self._compacts,
             extensions=self._extensions,
         )
         return below(_without_hosted_tools(turn, self._extensions))

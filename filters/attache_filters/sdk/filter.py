@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,6 +24,10 @@ from attache_core.turn.below import Below
 from attache_core.types.extensions import Extensions
 from attache_core.types.turn import TurnRequest
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
+
+if TYPE_CHECKING:
+    # Its cryptography is loaded only where there are keys.
+    from attache_core.turn.compaction.seal import Seal
 
 
 class FilterConfig(BaseModel):
@@ -40,6 +44,9 @@ class Services:
     mcp: McpServers
     tools: tuple[ToolType, ...] = ()
     """Tool types that sections of the gateway file ask for, such as `web_search`, and those of other packages."""
+
+    seal: Seal | None = None
+    """What closes and opens the checkpoints of compacted conversations; None where the gateway file has no keys."""
 
     @property
     def extensions(self) -> Extensions:

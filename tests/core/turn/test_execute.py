@@ -15,10 +15,14 @@ from attache_core.testing.model_server import ModelServer, running_model_server
 from attache_core.tools.builtin import builtin_tool_types
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
+from attache_core.turn.compaction.seal import Seal
+from attache_core.turn.compaction.settings import CompactionKey
 from attache_core.turn.execute import Engine, execute
 from attache_core.turn.inference import open_inference
 from attache_core.types.turn import TurnRequest
 from core.events.canonical_stream import check_stream
+
+SEAL = Seal([CompactionKey.read("a2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMgZm9yIHRlc3Q=")])
 
 
 class Gateway:
@@ -39,7 +43,7 @@ async def gateway(request: pytest.FixtureRequest) -> AsyncIterator[Gateway]:
         open_inference(model.url) as send,
         open_mcp_servers(McpSettings()) as mcp,
     ):
-        yield Gateway(Engine(MemoryStore(), builtin_tool_types(mcp), send), model)
+        yield Gateway(Engine(MemoryStore(), builtin_tool_types(mcp), send, seal=SEAL), model)
 
 
 def scripted(*replies: Reply) -> pytest.MarkDecorator:
@@ -71,6 +75,17 @@ async def test_model_that_dies_midstream_ends_as_failed(gateway: Gateway) -> Non
 
     check_stream(events)
     assert events[-1].data["response"]["error"]["code"] == "upstream_broke_off"
+
+
+@scripted(text("A summary."), text("Yes."))
+async def test_conversation_that_is_too_long_goes_on_from_a_summary(gateway: Gateway) -> None:
+    (answer,) = await gateway.ask(
+        input=[{"role": "user", "content": "word " * 1000}, {"role": "user", "content": "And?"}],
+        context_management=[{"type": "compaction", "compact_threshold": 1000}],
+    )
+
+    assert [item["type"] for item in answer.data["response"]["output"]] == ["compaction", "message"]
+    assert [item["content"] for item in gateway.model.requests[1].body["input"]] == ["A summary.", "And?"]
 
 
 @scripted()

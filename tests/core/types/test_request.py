@@ -263,7 +263,6 @@ NOT_SUPPORTED: list[tuple[Json, dict[str, Any]]] = [
         )
         for name, value, instead in (
             ("prompt", {"id": "pmpt_1"}, "Send the text as 'instructions' and 'input'."),
-            ("context_management", [{"type": "compaction"}], "Send what the model is to see."),
             ("background_options", {}, "Omit it, as 'background' is not supported either."),
             (
                 "moderation",
@@ -322,6 +321,49 @@ def test_validate_create_with_a_wrong_field_answers_as_the_api_does(
     fields: Json, expected: dict[str, Any], answer: Answer
 ) -> None:
     assert answer(**fields) == expected
+
+
+COMPACTION: list[tuple[Json, dict[str, Any]]] = [
+    (
+        {"context_management": [{"type": "compaction"}]},
+        refusal(
+            "unsupported_parameter",
+            "context_management",
+            "Unsupported parameter: 'context_management'. This gateway is not set up for compaction.",
+        ),
+    ),
+    (
+        {"context_management": 7},
+        wrong_type("context_management", "an array of context management entries", "an integer"),
+    ),
+    ({"context_management": [{}]}, missing("context_management[0].type")),
+    ({"context_management": [{"type": "t"}]}, wrong_value("context_management[0].type", "t", "'compaction'")),
+    (
+        {"context_management": [{"type": "compaction", "compact_threshold": "many"}]},
+        wrong_type("context_management[0].compact_threshold", "an integer", "a string"),
+    ),
+    (
+        {"input": [{"type": "compaction_trigger"}, {"role": "user", "content": "Hi"}]},
+        refusal(
+            "invalid_value",
+            "input[0]",
+            "Invalid 'input[0]': an item of type 'compaction_trigger' must be the last one of 'input'.",
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), COMPACTION)
+def test_validate_create_with_a_wrong_wish_for_compaction_says_what_is_wrong(
+    fields: Json, expected: dict[str, Any], answer: Answer
+) -> None:
+    assert answer(**fields) == expected
+
+
+def test_validate_create_lets_compaction_be_asked_for_where_there_is_any() -> None:
+    asked = [{"type": "compaction", "compact_threshold": 1000}]
+    items = [{"role": "user", "content": "Hi"}, {"type": "compaction_trigger"}]
+    validate_create({"model": "m", "input": items, "context_management": asked}, compacts=True)
 
 
 @pytest.mark.parametrize("empty", ["", []])

@@ -6,6 +6,7 @@ from attache_filters.builtin.resources import conversation_items, conversations,
 from attache_filters.builtin.resources.endpoint import Endpoint, endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
+    endpoint("POST", "/v1/responses/compact", responses.compact),
     endpoint("GET", "/v1/responses/{}", responses.get),
     endpoint("DELETE", "/v1/responses/{}", responses.delete),
     endpoint("POST", "/v1/responses/{}/cancel", responses.cancel),

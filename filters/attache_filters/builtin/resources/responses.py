@@ -43,6 +43,14 @@ async def cancel(call: Call) -> HttpResponse:
     )
 
 
+async def compact(call: Call) -> HttpResponse:
+    """Refused: where the gateway file has keys for checkpoints, the path leads elsewhere."""
+    raise ClientError(
+        "This gateway is not set up for compaction: its gateway file has no section 'compaction'.",
+        code="compaction_not_configured",
+    )
+
+
 async def list_input_items(call: Call) -> HttpResponse:
     """A page of the items that the client sent in that turn."""
     page = parse_page(call.query)
