@@ -194,12 +194,13 @@ class StoreContract(ConversationContract):
             "msg_2": old.input[1],
         }
 
-    async def test_item_of_a_failed_turn_is_not_found(self, store: Store) -> None:
+    async def test_item_of_a_failed_or_cancelled_turn_is_not_found(self, store: Store) -> None:
         """Nor does it hide the one of that id that was stored before."""
         good = turn_of_items("resp_1", ["msg_1"], [])
         await store.save_turn("t", good)
-        await store.save_turn("t", turn_of_items("resp_2", ["msg_1", "msg_2"], ["fc_2"], status="failed"))
-        assert await store.load_items("t", ["msg_1", "msg_2", "fc_2"]) == {"msg_1": good.input[0]}
+        for response_id, status in (("resp_2", "failed"), ("resp_3", "cancelled")):
+            await store.save_turn("t", turn_of_items(response_id, ["msg_1", "msg_2"], ["fc_2"], status=status))
+            assert await store.load_items("t", ["msg_1", "msg_2", "fc_2"]) == {"msg_1": good.input[0]}
 
     async def test_item_of_a_turn_saved_again_stays_as_it_was(self, store: Store) -> None:
         """The turn that stands is the one whose items are found."""
@@ -376,10 +377,11 @@ class ApprovalContract:
         assert await store.approvals.answer("a", [approved("mcpr_1")])
 
     async def test_answer_to_a_response_that_cannot_be_continued_is_not_taken(self, store: Store) -> None:
-        """It is not stored, another tenant's, or failed."""
+        """It is not stored, another tenant's, failed or cancelled."""
         await store.save_turn("other", stored_turn("resp_1"))
         await store.save_turn("t", stored_turn("resp_2", status="failed"))
-        for response_id in ("resp_1", "resp_2"):
+        await store.save_turn("t", stored_turn("resp_3", status="cancelled"))
+        for response_id in ("resp_1", "resp_2", "resp_3"):
             await store.approvals.ask("t", response_id, [pending(f"mcpr_{response_id}")])
             assert not await store.approvals.answer("t", [approved(f"mcpr_{response_id}")])
         await store.save_turn("t", stored_turn("resp_1", status="incomplete"))
