@@ -18,6 +18,7 @@ from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
 from attache_core.storage.migrate import migrate
 from attache_core.storage.sql_store import SqlStore, chain_statement, items_statement
+from attache_core.storage.tables import metadata
 from attache_core.testing.store_contract import stored_turn, turn_of_items
 from core.storage.store_calls import CALLS, CANARY, Call
 from postgresql_server import PASSWORD, QUOTED_PASSWORD, PostgresqlServer, database_of, running_postgresql
@@ -155,7 +156,7 @@ async def test_turn_that_another_transaction_holds_answers_store_error_after_the
 ) -> None:
     async with open_store(server_url, IMPATIENT) as store, open_store(server_url) as other:
         async with other._database.write("test") as connection:
-            await connection.exec_driver_sql("LOCK TABLE responses IN ACCESS EXCLUSIVE MODE")
+            await connection.exec_driver_sql(f"LOCK TABLE {', '.join(metadata.tables)} IN ACCESS EXCLUSIVE MODE")
             for call in CALLS.values():
                 await out_of_reach(store, call)
         await store.save_turn("t", stored_turn("resp_1"))
