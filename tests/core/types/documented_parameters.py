@@ -48,7 +48,7 @@ SAMPLES: dict[str, Any] = {
     "tools": [{"type": "function", "name": "f", "parameters": None, "strict": False}],
     "top_logprobs": 2,
     "top_p": 0.5,
-    "truncation": "auto",
+    "truncation": "disabled",
     "user": "u",
 }
 """A value that asks for something, for every parameter in the table."""
