@@ -223,8 +223,8 @@ REQUIREMENTS = (
     Requirement(
         "store-any-text",
         bug("coder/coder", 28625),
-        "NUL, lone surrogates and ids of any length cost no turn on any store, and come back as they were; a row that a "
-        "database refuses is not logged.",
+        "NUL, lone surrogates and ids of any length cost no turn on any store, and come back as they were; a row that "
+        "a database refuses is not logged.",
         (
             *within(
                 f"{_STORAGE}/test_contract.py",
