@@ -120,12 +120,33 @@ async def test_call_that_waits_for_its_output_stays_and_is_answered_after_the_co
     ]
 
 
+async def test_list_of_tools_stays_beside_the_checkpoint_and_goes_on_to_count(compacting: Stage, stream: bool) -> None:
+    compacting.model.play(
+        function_calls(call("echo", {"text": "hi"})), text("Echoed."), text("A summary."), text("Yes.")
+    )
+    tools = [compacting.mcp_tool()]
+    first = check(await compacting.ask(input="Echo.", tools=tools, stream=stream))
+
+    window = (await compact(compacting, previous_response_id=first.body["id"])).json()["output"]
+    later = check(await compacting.ask(input=[*window, user("And?")], tools=tools, stream=stream))
+
+    assert [item["type"] for item in window] == ["message", "mcp_list_tools", "compaction"]
+    assert window[1] == first.body["output"][0]
+    assert later.item_types == ["message"]
+    assert told(compacting.model.asked[3]["input"]) == [
+        ("user", "Echo."),
+        ("assistant", "A summary."),
+        ("user", "And?"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "param", "code"),
     [
         ({"model": None, "input": "Hi"}, "model", "invalid_type"),
         ({}, None, "missing_required_parameter"),
         ({"input": "Hi", "stream": True}, "stream", "unsupported_parameter"),
+        ({"input": "Hi", "conversation": "conv_1"}, "conversation", "unsupported_parameter"),
         ({"input": [{"type": "no_such_item"}]}, "input[0]", "invalid_value"),
         ({"previous_response_id": "resp_unknown"}, "previous_response_id", "previous_response_not_found"),
         ({"input": [{"type": "compaction", "encrypted_content": "x"}]}, "input", "invalid_encrypted_content"),

@@ -87,3 +87,16 @@ async def test_failed_response_is_refused(stage: Stage, stream: bool) -> None:
         },
     )
     assert len(stage.model.asked) == 1
+
+
+async def test_response_whose_tool_failed_is_continued_with_the_call_and_its_output(stage: Stage, stream: bool) -> None:
+    stage.model.play(function_calls(call("fail", {"message": "out of paper"})), text("It failed."), text("Sorry."))
+    first = check(await stage.ask(input="Print", tools=[stage.mcp_tool()], stream=stream))
+
+    check(await stage.ask(input="Again?", previous_response_id=first.body["id"], stream=stream))
+
+    told = stage.model.asked[2]["input"]
+    kinds = [item.get("type", "message") for item in told]
+    assert kinds == ["message", "function_call", "function_call_output", "message", "message"]
+    assert told[1:3] == stage.model.asked[1]["input"][1:3]
+    assert "out of paper" in told[2]["output"]

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
 import pytest
+import pytest_asyncio
 
 from attache_core.json_codec import Json
 from attache_core.testing.model_script import text
 from e2e.sdk_client import open_sdk
-from e2e.stage import Stage, check
+from e2e.stage import Stage, check, open_stage
 
+WITHOUT_PERSIST = """
+chains:
+  responses:
+    - filter: validate
+    - filter: rehydrate
+    - filter: tool_dispatch
+      loop: [{filter: upstream_round}]
+"""
 ENDPOINTS = [
     ("GET", "/v1/responses/{}"),
     ("DELETE", "/v1/responses/{}"),
     ("POST", "/v1/responses/{}/cancel"),
     ("GET", "/v1/responses/{}/input_items"),
 ]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def storing_nothing(placement: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    """A gateway whose chain stores no responses."""
+    async with open_stage(placement, tmp_path_factory.mktemp(placement), gateway_yaml=WITHOUT_PERSIST) as stage:
+        yield stage
 
 
 def error(message: str, param: str | None = None, code: str | None = None) -> Json:
@@ -141,3 +158,47 @@ async def test_id_that_can_be_no_response_is_refused(stage: Stage, method: str, 
 
     message = "Invalid 'response_id': 'msg_1'. Expected an ID that begins with 'resp'."
     assert (refused.status_code, refused.json()) == (400, error(message, "response_id", "invalid_value"))
+
+
+@pytest.mark.parametrize("store", [None, True, False])
+async def test_chain_that_stores_nothing_says_so(storing_nothing: Stage, stream: bool, store: bool | None) -> None:
+    storing_nothing.model.play(text("Hello."))
+
+    answer = check(await storing_nothing.ask(input="Hi", store=store, stream=stream))
+
+    said = [event["response"]["store"] for event in answer.events if "response" in event]
+    assert {answer.body["store"], *said} == {False}
+    name = answer.body["id"]
+    assert (await storing_nothing.get(f"/v1/responses/{name}")).status_code == 404
+    refused = await storing_nothing.ask(input="And?", previous_response_id=name, stream=stream)
+    message = f"Previous response with id '{name}' not found."
+    assert (refused.status, refused.body) == (
+        400,
+        error(message, "previous_response_id", "previous_response_not_found"),
+    )
+    assert len(storing_nothing.model.asked) == 1
+
+
+@pytest.mark.parametrize("store", [None, True])
+async def test_stored_response_says_so_wherever_it_is_shown(stage: Stage, stream: bool, store: bool | None) -> None:
+    stage.model.play(text("Hello."))
+
+    answer = check(await stage.ask(input="Hi", store=store, stream=stream))
+
+    shown = [answer.body, (await stage.get(f"/v1/responses/{answer.body['id']}")).json()]
+    shown += [event["response"] for event in answer.events if "response" in event]
+    assert {response["store"] for response in shown} == {True}
+
+
+async def test_chain_that_stores_nothing_reads_a_conversation_and_adds_nothing(
+    storing_nothing: Stage, stream: bool
+) -> None:
+    storing_nothing.model.play(text("Ada."))
+    items: Json = {"items": [{"role": "user", "content": "I am Ada."}]}
+    name = (await storing_nothing.client.post("/v1/conversations", json=items)).json()["id"]
+    before = (await storing_nothing.get(f"/v1/conversations/{name}/items")).json()
+
+    check(await storing_nothing.ask(input="Who am I?", conversation=name, stream=stream))
+
+    assert len(storing_nothing.model.asked[0]["input"]) == 2
+    assert (await storing_nothing.get(f"/v1/conversations/{name}/items")).json() == before

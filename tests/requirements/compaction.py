@@ -18,7 +18,29 @@ REQUIREMENTS = (
         "compaction-window",
         bug("openai/codex", 37121),
         "The latest checkpoint stands for what is before it, and no cut parts a call from its output.",
-        (f"{_UNIT}/test_window.py", f"{_UNIT}/test_compact.py"),
+        (
+            f"{_UNIT}/test_window.py",
+            f"{_UNIT}/test_compact.py",
+            *within(
+                "tests/core/turn/test_truncation.py",
+                "test_call_goes_with_its_output_and_the_reasoning_before_it",
+                "test_whatever_fits_is_the_end_of_the_conversation_with_every_pair_whole",
+            ),
+        ),
+    ),
+    Requirement(
+        "compaction-of-what-is-given",
+        bug("openai/openai-agents-python", 2333),
+        "The endpoint takes the conversation itself, also one that is not stored, or the id of a response; a model is "
+        "asked for by name; it leaves nothing in the store.",
+        within(
+            "tests/e2e/test_compaction.py",
+            "test_list_of_tools_stays_beside_the_checkpoint_and_goes_on_to_count",
+            "test_request_that_cannot_be_compacted_is_refused",
+            "test_request_without_a_model_or_with_too_many_items_is_refused",
+            "test_stored_conversation_is_compacted_by_the_id_of_its_last_response_and_nothing_is_stored",
+            "test_window_that_was_compacted_is_sent_on_in_place_of_the_conversation",
+        ),
     ),
     Requirement(
         "compaction-endpoint",

@@ -28,6 +28,10 @@ REQUIREMENTS = (
                 "test_sdk_talks_in_a_conversation",
             ),
             *within(_HOLD, "test_turn_without_a_conversation_holds_none"),
+            *within(
+                "tests/e2e/test_stored_responses.py",
+                "test_chain_that_stores_nothing_reads_a_conversation_and_adds_nothing",
+            ),
         ),
     ),
     Requirement(

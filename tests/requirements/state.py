@@ -9,6 +9,8 @@ _TURNS = "tests/e2e/test_turns.py"
 _POSTGRESQL = "tests/e2e/test_postgresql.py"
 _STORAGE = "tests/core/storage"
 _RETENTION = "tests/e2e/test_retention.py"
+_STORED = "tests/e2e/test_stored_responses.py"
+_CONTINUATIONS = "tests/e2e/test_continuations.py"
 _REHYDRATE = "tests/core/turn/test_rehydrate.py"
 
 REQUIREMENTS = (
@@ -54,7 +56,76 @@ REQUIREMENTS = (
         "state-stored-before-told",
         bug("praxis-proxy/ai", 937),
         "A turn is stored before its terminal event is released, and never told to be complete when it is not.",
-        ("tests/core/turn/test_persist.py",),
+        (
+            "tests/core/turn/test_persist.py",
+            *within("tests/core/turn/test_round.py", "test_what_follows_the_terminal_event_is_not_read"),
+        ),
+    ),
+    Requirement(
+        "state-store-is-the-truth",
+        bug("Blaizzy/mlx-vlm", 1046),
+        "A response says store: true where it is stored, and only there; an id that leads to nothing is refused.",
+        (
+            *within(
+                _STORED,
+                "test_chain_that_stores_nothing_says_so",
+                "test_stored_response_says_so_wherever_it_is_shown",
+            ),
+            *within(
+                _REHYDRATE,
+                "test_response_whose_ancestor_was_deleted_cannot_be_continued",
+                "test_unknown_or_foreign_previous_response_answers_400_with_its_own_code",
+            ),
+            *within("tests/core/turn/test_round.py", "test_previous_response_that_nobody_loaded_is_refused"),
+        ),
+    ),
+    Requirement(
+        "state-hosted-tools-in-history",
+        bug("ogx-ai/ogx", 3105),
+        "What hosted tools left in a history stays as it is for clients, is told to the model as calls and outputs, "
+        "and no item of a type that servers do not know is sent to one.",
+        (
+            *within(
+                _TURNS,
+                "test_listed_tools_are_not_listed_again_in_the_next_turn",
+                "test_mcp_call_of_an_earlier_turn_is_told_to_the_model_as_call_and_output",
+            ),
+            *within(
+                "tests/e2e/test_items_on_their_way.py",
+                "test_items_of_hosted_tools_are_told_as_calls_and_kept_as_they_are",
+            ),
+            *within(
+                "tests/core/turn/test_model_items.py",
+                "test_every_item_type_of_the_api_is_decided",
+                "test_hosted_call_is_told_as_a_function_call_and_its_output",
+                "test_item_that_says_nothing_to_a_model_is_left_out",
+            ),
+            "tests/e2e/test_web_search.py",
+        ),
+    ),
+    Requirement(
+        "state-calls-have-outputs",
+        bug("openai/openai-agents-python", 1061),
+        "A response whose call waits for an output is continued with it or refused by the call's id; a call that the "
+        "gateway made is stored with its output, also where it failed.",
+        (
+            "tests/core/turn/test_pending_calls.py",
+            *within(_REHYDRATE, "test_pending_call_of_the_history_must_be_answered"),
+            *within(
+                _CONTINUATIONS,
+                "test_call_of_an_incomplete_response_waits_for_its_output",
+                "test_response_whose_tool_failed_is_continued_with_the_call_and_its_output",
+            ),
+        ),
+    ),
+    Requirement(
+        "state-any-upstream",
+        bug("vercel/ai", 15308),
+        "A conversation is bound to no inference server nor to its key: each is sent all of it, and no response's id.",
+        (
+            *within("tests/e2e/test_two_upstreams.py", "test_conversation_goes_on_with_another_upstream"),
+            *within(_TURNS, "test_model_server_is_asked_without_any_state_of_ours"),
+        ),
     ),
     Requirement(
         "state-incomplete",
@@ -62,12 +133,13 @@ REQUIREMENTS = (
         "An incomplete response is continued with what was said; a failed or cancelled one is refused, never a 500.",
         (
             *within(
-                "tests/e2e/test_continuations.py",
+                _CONTINUATIONS,
                 "test_incomplete_response_is_continued_with_what_was_said",
                 "test_call_of_an_incomplete_response_waits_for_its_output",
                 "test_response_that_ran_out_of_rounds_is_continued_with_its_calls",
                 "test_failed_response_is_refused",
             ),
+            *within(_REHYDRATE, "test_response_without_output_is_continued_from_its_input"),
             *within(
                 "tests/e2e/test_disconnects.py",
                 "test_cancelled_response_cannot_be_continued_and_its_items_are_not_found",
@@ -96,7 +168,7 @@ REQUIREMENTS = (
         "store-retention",
         bug("vllm-project/vllm", 48275),
         "A store keeps responses for as long as it is told: past that they are unknown at once, and removed with all "
-        "that leads to them, in bounded transactions, by one process at a time, never while they run (T19).",
+        "that leads to them, in bounded transactions, by one process at a time, never while they run.",
         (
             f"{_STORAGE}/test_retention.py",
             *within(_RETENTION, "test_response_is_unknown_when_its_time_is_over_and_nothing_of_it_is_left"),
@@ -105,13 +177,13 @@ REQUIREMENTS = (
     Requirement(
         "store-delete",
         bug("vllm-project/vllm", 39624),
-        "Deleting a response removes every row that leads to it (T19, L15).",
+        "Deleting a response removes every row that leads to it.",
         within(_RETENTION, "test_deleted_response_leaves_no_row_behind"),
     ),
     Requirement(
         "store-false",
         bug("vllm-project/agentic-api", 238),
-        "A turn with store: false is in no byte of the database (T12, T13).",
+        "A turn with store: false is in no byte of the database.",
         within(_RETENTION, "test_turns_that_are_not_stored_leave_no_trace_in_the_database"),
     ),
     Requirement(
@@ -151,13 +223,15 @@ REQUIREMENTS = (
     Requirement(
         "store-any-text",
         bug("coder/coder", 28625),
-        "NUL, lone surrogates and ids of any length cost no turn on any store, and come back as they were.",
+        "NUL, lone surrogates and ids of any length cost no turn on any store, and come back as they were; a row that "
+        "a database refuses is not logged.",
         (
             *within(
                 f"{_STORAGE}/test_contract.py",
                 "TestPostgresqlStore",
                 "TestSqliteStore",
             ),
+            *within(f"{_STORAGE}/test_postgresql.py", "test_refused_row_is_not_shown_in_the_log"),
             f"{_STORAGE}/test_store_agrees_with_dict.py",
         ),
     ),

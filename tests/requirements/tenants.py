@@ -12,7 +12,7 @@ REQUIREMENTS = (
     Requirement(
         "tenant-endpoints",
         _LITELLM,
-        "Every endpoint with every verb answers 404 for another tenant's id, as for an id that nobody has (E1, E2).",
+        "Every endpoint with every verb answers 404 for another tenant's id, as for an id that nobody has.",
         (
             *within(
                 _TENANTS,
@@ -25,7 +25,7 @@ REQUIREMENTS = (
     Requirement(
         "tenant-turns",
         bug("ogx-ai/ogx", 4834),
-        "No turn continues, reads, refers to or approves what is another tenant's (E1, L15).",
+        "No turn continues, reads, refers to or approves what is another tenant's.",
         within(
             _TENANTS,
             "test_no_turn_builds_on_what_is_another_tenants",
@@ -35,7 +35,7 @@ REQUIREMENTS = (
     Requirement(
         "tenant-from-envoy",
         bug("vllm-project/agentic-api", 107),
-        "The tenant is what Envoy verified, never what a client's header says (E3).",
+        "The tenant is what Envoy verified, never what a client's header says.",
         (
             *within(_TENANTS, "test_headers_of_ours_that_a_client_sends_gain_nothing"),
             "tests/filters/test_tenant.py",
@@ -70,8 +70,7 @@ REQUIREMENTS = (
     Requirement(
         "tenant-secrets",
         bug("praxis-proxy/ai", 880),
-        "A client's credential reaches no inference server, and no key is shown; the gateway may have a key of its own "
-        "(E5, E7).",
+        "A client's credential reaches no inference server; no key is shown; the gateway may have a key of its own.",
         (
             *within(
                 _TENANTS,

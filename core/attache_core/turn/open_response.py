@@ -16,10 +16,12 @@ from attache_core.types.turn import TurnRequest
 def open_response(turn: TurnRequest, tools: Sequence[Json] | None = None) -> Sequencer:
     """A sequencer over a response in progress, under the turn's id where somebody above gave it one.
 
-    `tools` is what it shows of the declarations, by default what `types.tools` knows to show.
+    `tools` is what it shows of the declarations, by default what `types.tools` knows to show. Its `store` is whether
+    the turn will be stored: that takes a `persist` above, not the client's wish alone.
     """
     response_id = turn.facts.response_id or new_id("resp")
-    response = new_response(turn.body, response_id=response_id, created_at=int(time.time()))
+    asked = turn.with_body(store=turn.facts.stored)
+    response = new_response(asked.body, response_id=response_id, created_at=int(time.time()))
     return Sequencer(
         response if tools is None else {**response, "tools": list(tools)},
         make_id=item_id,

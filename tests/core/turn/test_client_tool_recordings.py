@@ -107,7 +107,8 @@ class Server:
 
 async def looped(answer: Recorded, server: Server) -> list[Event]:
     body = {name: value for name, value in answer.request.items() if name != "type"}
-    turn = TurnRequest({"model": "m", **body}).with_facts(history_items=0)
+    turn = TurnRequest({"model": "m", **body})
+    turn = turn.with_facts(history_items=0, stored=turn.store)
     async with open_mcp_servers(McpSettings()) as mcp:
         return [event async for event in run_tool_loop(turn, server, builtin_tool_types(mcp), LoopLimits())]
 

@@ -90,7 +90,8 @@ async def mcp() -> AsyncIterator[McpServers]:
 def turn_of(request: Json) -> TurnRequest:
     left_out = ("tools", "tool_choice", "conversation", "type")
     body = {name: value for name, value in request.items() if name not in left_out}
-    return TurnRequest({"model": "m", "input": "Hi", **body, "stream": True}).with_facts(history_items=0)
+    turn = TurnRequest({"model": "m", "input": "Hi", **body, "stream": True})
+    return turn.with_facts(history_items=0, stored=turn.store)
 
 
 async def both_ways(turn: TurnRequest, stream: bytes, mcp: McpServers) -> list[list[Event]]:

@@ -97,6 +97,20 @@ async def test_call_that_was_cut_off_is_not_part_of_the_history() -> None:
     assert [item["type"] for item in got.body["input"]] == ["message", "message"]
 
 
+@pytest.mark.parametrize("status", ["completed", "incomplete"])
+async def test_response_without_output_is_continued_from_its_input(status: str) -> None:
+    store = await store_with(turn("resp_1", None, message("assistant", "one")), turn("resp_2", "resp_1", status=status))
+
+    got = await rehydrate(continuing("resp_2", input=[message("user", "next")]), store)
+
+    assert got.body["input"] == [
+        message("user", "to resp_1"),
+        message("assistant", "one"),
+        message("user", "to resp_2"),
+        message("user", "next"),
+    ]
+
+
 @pytest.mark.parametrize("tenant", [DEFAULT_TENANT, "other"])
 async def test_unknown_or_foreign_previous_response_answers_400_with_its_own_code(tenant: str) -> None:
     store = await store_with(turn("resp_1", None), tenant=tenant)
