@@ -38,7 +38,7 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks; exits 1 when a response was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a minute at most, and only one round")
+    parser.add_argument("--quick", action="store_true", help="a minute or two, and only one round")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
     only = parser.add_mutually_exclusive_group()
     for part, costs in (("calls", "turns with an MCP call"), ("histories", "turns after histories")):

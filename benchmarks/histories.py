@@ -121,10 +121,7 @@ async def measure_histories(model: Target, gateways: Sequence[Target], plan: Pla
             if number == WARMUP:
                 times = Times()
             for history in histories:
-                await times.measure(_name("direct", history), _asked(direct, _alone(history)))
-                for keeper in keepers:
-                    body = await keeper.body(history)
-                    await times.measure(_name(keeper.target.name, history), _asked(keeper.turns, body))
+                await _measure_beside(times, history, direct, keepers)
     turns = [_result(gateway, history, times) for history in histories for gateway in gateways]
     return HistoriesResult(plan.history_repetitions, max(plan.depths), turns, stored)
 
@@ -179,6 +176,14 @@ class _Keeper:
     def _stored_bytes(self) -> int:
         assert self.target.database is not None
         return stored_bytes(self.target.database)
+
+
+async def _measure_beside(times: Times, history: History, direct: Turns, keepers: Sequence[_Keeper]) -> None:
+    """One repetition: the model server's own turn, then one through each gateway."""
+    await times.measure(_name("direct", history), _asked(direct, _alone(history)))
+    for keeper in keepers:
+        body = await keeper.body(history)
+        await times.measure(_name(keeper.target.name, history), _asked(keeper.turns, body))
 
 
 def _items(count: int) -> list[Json]:

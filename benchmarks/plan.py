@@ -59,9 +59,9 @@ QUICK = Plan(
     chain_turns=30,
     tool_calls=5,
     call_repetitions=15,
-    depths=(1, 10, 50),
+    depths=(1, 20),
     conversation_items=(10, 100),
-    history_repetitions=5,
+    history_repetitions=3,
 )
 
 

@@ -34,7 +34,8 @@ round costs less than a second turn. CPU is the gateway's, for one such turn.
 """
 
 ABOUT_HISTORIES = """\
-A turn as JSON that continues a chain of stored turns at some depth, or is the next of a conversation with some items.
+A turn as JSON that continues so many turns of a chain of stored ones, `stored` itself or not, or is the next of a
+conversation with so many items, and stored.
 One request at a time; medians of {repetitions} repetitions, in which all gateways take turns. `added` is what the turn
 takes longer than the model server's own with as many input items, which `alone` is; `at best` is that of the fastest of
 each, which other load disturbs least.
@@ -245,7 +246,8 @@ def _history_row(result: HistoryResult) -> str:
 def _history_text(history: History) -> str:
     if history.kind == "conversation":
         return f"{history.length} items of a conversation"
-    return f"{history.length} turns{', stored' if history.store else ''}"
+    turns = "turn" if history.length == 1 else "turns"
+    return f"{history.length} {turns}{', stored' if history.store else ''}"
 
 
 def _tool_text(tools: Sequence[ToolResult]) -> str:

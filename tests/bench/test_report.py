@@ -117,7 +117,11 @@ def test_turns_after_histories_are_shown_with_what_they_store() -> None:
     histories = HistoriesResult(
         repetitions=30,
         chain_turns=200,
-        turns=[turn, replace(turn, target="agentic", history=History("conversation", 1000, store=True), errors=2)],
+        turns=[
+            turn,
+            replace(turn, history=History("chain", 1, store=False)),
+            replace(turn, target="agentic", history=History("conversation", 1000, store=True), errors=2),
+        ],
         stored=[StoredResult("fused", 2000.0, 2100.0)],
     )
     report = markdown(replace(run_of(), histories=histories))
@@ -125,6 +129,7 @@ def test_turns_after_histories_are_shown_with_what_they_store() -> None:
     assert [line for line in table.splitlines() if line.startswith("| ") and "---" not in line] == [
         "| after | | turn ms | alone ms | added | at best |",
         "| 50 turns, stored | Attaché fused | 9.00 | 1.50 | +7.25 | +7.00 |",
+        "| 1 turn | Attaché fused | 9.00 | 1.50 | +7.25 | +7.00 |",
         "| 1000 items of a conversation | agentic-api **2 errors** | 9.00 | 1.50 | +7.25 | +7.00 |",
         "| | bytes of a first turn | of a last turn | ratio |",
         "| Attaché fused | 2,000 | 2,100 | 1.05 |",
