@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 import orjson
 import uvloop
 
+from benchmarks.histories import HistoriesResult, measure_histories
 from benchmarks.machine import machine_line, versions
 from benchmarks.measure import TargetResult, measure_generator, measure_target
 from benchmarks.plan import FULL, QUICK, Plan
@@ -37,9 +38,11 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks; exits 1 when a response was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a minute at most, and only one round")
+    parser.add_argument("--quick", action="store_true", help="a minute or two, and only one round")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
-    parser.add_argument("--only-calls", action="store_true", help="only what a turn with an MCP call costs")
+    only = parser.add_mutually_exclusive_group()
+    for part, costs in (("calls", "turns with an MCP call"), ("histories", "turns after histories")):
+        only.add_argument(f"--only-{part}", dest="only", action="store_const", const=part, help=f"only {costs}")
     parser.add_argument("--rounds", type=int, help="how often every target is started and measured")
     parser.add_argument("--workers", type=int, default=1, help="worker processes of Attaché")
     parser.add_argument("--envoy-threads", type=int, default=1, help="worker threads of every Envoy")
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     plan = QUICK if options.quick else FULL
     plan = replace(plan, rounds=options.rounds or plan.rounds)
-    plan = replace(plan, only_calls=options.only_calls)
+    plan = replace(plan, only=options.only)
     run = uvloop.run(_measure(plan, Sizes(options.envoy_threads, options.workers), options.targets))
     _write(run, options.out)
     sys.exit(1 if _errors(run) else 0)
@@ -58,30 +61,45 @@ async def _measure(plan: Plan, sizes: Sizes, names: Sequence[TargetName]) -> Run
     generator: dict[int, float] = {}
     results: list[TargetResult] = []
     calls: CallsResult | None = None
+    histories: HistoriesResult | None = None
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(running_model())
         mcp_url = None
         if set(GATEWAYS) & set(names):
             mcp_url = await stack.enter_async_context(running_mcp_server())
-            calls = await _measure_calls(model, mcp_url, plan, sizes, names)
-        if not plan.only_calls:
+            if plan.only != "histories":
+                calls = await _measure_calls(model, mcp_url, plan, sizes, names)
+            if plan.only != "calls":
+                histories = await _measure_histories(model, plan, sizes, names)
+        if plan.only is None:
             generator = await _measure_generator(model, sizes, plan)
             results = await _measure_targets(model, mcp_url, plan, sizes, names)
     settings = {"rounds": plan.rounds, "seconds for each cell": plan.duration_s, **asdict(sizes)}
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Run(when, machine, versions(), settings, generator, results, calls)
+    return Run(when, machine, versions(), settings, generator, results, calls, histories)
 
 
 async def _measure_calls(
     model: Target, mcp_url: str, plan: Plan, sizes: Sizes, names: Sequence[TargetName]
 ) -> CallsResult:
-    """All gateways run at once, so that they can be asked in turn; those that are not asked do nothing."""
     sys.stderr.write("turns with an MCP call\n")
+    async with _running_gateways(model, sizes, names) as gateways:
+        return await measure_calls(model, gateways, mcp_url, plan.call_repetitions)
+
+
+async def _measure_histories(model: Target, plan: Plan, sizes: Sizes, names: Sequence[TargetName]) -> HistoriesResult:
+    sys.stderr.write("turns after histories\n")
+    async with _running_gateways(model, sizes, names) as gateways:
+        return await measure_histories(model, gateways, plan)
+
+
+@asynccontextmanager
+async def _running_gateways(model: Target, sizes: Sizes, names: Sequence[TargetName]) -> AsyncIterator[list[Target]]:
+    """All gateways run at once, so that they can be asked in turn; those that are not asked do nothing."""
     async with AsyncExitStack() as stack:
-        gateways = [
+        yield [
             await stack.enter_async_context(running_target(name, model, sizes)) for name in GATEWAYS if name in names
         ]
-        return await measure_calls(model, gateways, mcp_url, plan.call_repetitions)
 
 
 async def _measure_targets(
@@ -113,11 +131,16 @@ def _write(run: Run, folder: Path) -> None:
 
 def _errors(run: Run) -> int:
     calls = sum(result.errors for result in run.calls.gateways) if run.calls else 0
-    return calls + sum(
-        sum(cell.errors for cell in result.cells)
-        + (result.chain.errors if result.chain else 0)
-        + (result.tool.errors if result.tool else 0)
-        for result in run.targets
+    histories = sum(result.errors for result in run.histories.turns) if run.histories else 0
+    return (
+        calls
+        + histories
+        + sum(
+            sum(cell.errors for cell in result.cells)
+            + (result.chain.errors if result.chain else 0)
+            + (result.tool.errors if result.tool else 0)
+            for result in run.targets
+        )
     )
 
 

@@ -116,10 +116,10 @@ class ClientConnection(asyncio.Protocol):
         )
 
 
-def request_bytes(url: str, body: bytes) -> bytes:
-    """A whole create request to the server at `url`."""
+def request_bytes(url: str, body: bytes, path: str = "/v1/responses") -> bytes:
+    """A whole request to the server at `url`: POST, as all that create something."""
     head = (
-        f"POST /v1/responses HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\ncontent-type: application/json\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\ncontent-type: application/json\r\n"
         f"content-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

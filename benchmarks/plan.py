@@ -31,7 +31,10 @@ class Plan:
         chain_turns: the length of the chain of turns.
         tool_calls: how many turns with an MCP call follow the first one.
         call_repetitions: how often a turn with an MCP call and its parts are measured, each in turn.
-        only_calls: leave out everything else.
+        depths: of the turns that continue a chain of stored turns, which is as long as the last of them.
+        conversation_items: how long the conversations of the measured turns are.
+        history_repetitions: how often a turn after each history is measured.
+        only: leave out everything but turns with an MCP call, or turns after histories.
     """
 
     rounds: int
@@ -41,12 +44,24 @@ class Plan:
     chain_turns: int = 200
     tool_calls: int = 20
     call_repetitions: int = 100
-    only_calls: bool = False
+    depths: tuple[int, ...] = (1, 10, 50, 200)
+    conversation_items: tuple[int, ...] = (10, 100, 1000)
+    history_repetitions: int = 30
+    only: Literal["calls", "histories"] | None = None
 
 
 FULL = Plan(rounds=3, duration_s=0.8, warmup_s=0.2, connections=(1, 16, 64))
 QUICK = Plan(
-    rounds=1, duration_s=0.3, warmup_s=0.05, connections=(1, 16), chain_turns=30, tool_calls=5, call_repetitions=15
+    rounds=1,
+    duration_s=0.3,
+    warmup_s=0.05,
+    connections=(1, 16),
+    chain_turns=30,
+    tool_calls=5,
+    call_repetitions=15,
+    depths=(1, 20),
+    conversation_items=(10, 100),
+    history_repetitions=3,
 )
 
 

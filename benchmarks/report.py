@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from textwrap import wrap
 
+from benchmarks.histories import EDGE_TURNS, HistoriesResult, History, HistoryResult
 from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
 from benchmarks.targets import TARGETS
 from benchmarks.tool_calls import CallResult, CallsResult
@@ -32,6 +33,19 @@ it takes longer than two turns of one round through the same gateway and the bar
 round costs less than a second turn. CPU is the gateway's, for one such turn.
 """
 
+ABOUT_HISTORIES = """\
+A turn as JSON that continues so many turns of a chain of stored ones, `stored` itself or not, or is the next of a
+conversation with so many items, and stored.
+One request at a time; medians of {repetitions} repetitions, in which all gateways take turns. `added` is what the turn
+takes longer than the model server's own with as many input items, which `alone` is; `at best` is that of the fastest of
+each, which other load disturbs least.
+"""
+
+ABOUT_STORED = """\
+What a turn of the chain of {turns} adds to the gateway's SQLite database: the length of all values in all rows, without
+indexes; of its first {edge} turns and of its last.
+"""
+
 CellKey = tuple[str, bool, int]
 """Kind, stored, connections."""
 
@@ -47,6 +61,7 @@ class Run:
         generator: requests a second of the load generator alone, by connections.
         targets: one result for each target and round.
         calls: what turns with an MCP call cost; None when no gateway was measured.
+        histories: what turns after histories cost, and store; None likewise.
     """
 
     when: str
@@ -56,6 +71,7 @@ class Run:
     generator: dict[int, float]
     targets: list[TargetResult]
     calls: CallsResult | None = None
+    histories: HistoriesResult | None = None
 
 
 def median_cell(results: Sequence[CellResult]) -> CellResult:
@@ -114,6 +130,7 @@ def markdown(run: Run) -> str:
         *_cell_lines(cells),
         *(("", "## A chain of turns, an MCP call, memory", "", *_lone_lines(run.targets)) if run.targets else ()),
         *(_call_lines(run.calls) if run.calls else ()),
+        *(_history_lines(run.histories) if run.histories else ()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -198,6 +215,39 @@ def _call_row(result: CallResult) -> str:
         f"| {result.over_direct_ms:+.2f} | {result.over_direct_best_ms:+.2f} | {result.over_sdk_ms:+.2f} "
         f"| {result.over_rounds_ms:+.2f} | {result.cpu_ms:.1f} |"
     )
+
+
+def _history_lines(histories: HistoriesResult) -> Iterator[str]:
+    yield from ("", "## A turn after a history", "")
+    yield from wrap(ABOUT_HISTORIES.format(repetitions=histories.repetitions), 118)
+    yield ""
+    yield "| after | | turn ms | alone ms | added | at best |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+    yield from map(_history_row, histories.turns)
+    edge = min(EDGE_TURNS, histories.chain_turns)
+    yield ""
+    yield from wrap(ABOUT_STORED.format(turns=histories.chain_turns, edge=edge), 118)
+    yield ""
+    yield "| | bytes of a first turn | of a last turn | ratio |"
+    yield "| --- | ---: | ---: | ---: |"
+    for stored in histories.stored:
+        ratio = stored.last_bytes / stored.first_bytes
+        yield f"| {NAMES[stored.target]} | {stored.first_bytes:,.0f} | {stored.last_bytes:,.0f} | {ratio:.2f} |"
+
+
+def _history_row(result: HistoryResult) -> str:
+    failed = f" **{result.errors} errors**" if result.errors else ""
+    return (
+        f"| {_history_text(result.history)} | {NAMES[result.target]}{failed} | {result.turn_ms:.2f} "
+        f"| {result.direct_ms:.2f} | {result.added_ms:+.2f} | {result.added_best_ms:+.2f} |"
+    )
+
+
+def _history_text(history: History) -> str:
+    if history.kind == "conversation":
+        return f"{history.length} items of a conversation"
+    turns = "turn" if history.length == 1 else "turns"
+    return f"{history.length} {turns}{', stored' if history.store else ''}"
 
 
 def _tool_text(tools: Sequence[ToolResult]) -> str:

@@ -42,11 +42,13 @@ class Target:
 
     Attributes:
         pid: the root of its process tree; of `direct`, the model server's.
+        database: the SQLite file in which it keeps state.
     """
 
     name: TargetName
     url: str
     pid: int
+    database: Path | None = None
 
     @property
     def keeps_state(self) -> bool:
@@ -69,17 +71,18 @@ async def running_target(name: TargetName, model: Target, sizes: Sizes) -> Async
         yield model
         return
     with tempfile.TemporaryDirectory(prefix="attache-bench-") as folder:
+        database = Path(folder) / "bench.db"
         if name == "envoy":
             async with running_envoy(model.url, Path(folder), sizes) as (pid, url, _):
                 yield Target(name, url, pid)
             return
         if name == "agentic":
-            async with _running_agentic(model.url, Path(folder)) as (pid, url):
-                yield Target(name, url, pid)
+            async with _running_agentic(model.url, database) as (pid, url):
+                yield Target(name, url, pid, database)
             return
-        command = _attache(name, model.url, Path(folder), sizes)
+        command = _attache(name, model.url, database, sizes)
         async with _running(command, "ready ") as (process, url):
-            yield Target(name, url, process.pid)
+            yield Target(name, url, process.pid, database)
 
 
 @asynccontextmanager
@@ -117,17 +120,17 @@ async def running_envoy(model_url: str, folder: Path, sizes: Sizes) -> AsyncIter
         await _stop(process)
 
 
-def _attache(placement: str, model_url: str, folder: Path, sizes: Sizes) -> tuple[str, ...]:
+def _attache(placement: str, model_url: str, database: Path, sizes: Sizes) -> tuple[str, ...]:
     script = Path(sys.executable).parent / "attache"
     return (
         *(str(script), "up", "--upstream", model_url, "--listen", "127.0.0.1:0", "--placement", placement),
-        *("--storage", f"sqlite:///{folder / 'bench.db'}", "--workers", str(sizes.workers)),
+        *("--storage", f"sqlite:///{database}", "--workers", str(sizes.workers)),
         *("--concurrency", str(sizes.envoy_threads)),
     )
 
 
 @asynccontextmanager
-async def _running_agentic(model_url: str, folder: Path) -> AsyncIterator[tuple[int, str]]:
+async def _running_agentic(model_url: str, database: Path) -> AsyncIterator[tuple[int, str]]:
     """agentic-api as it comes, but for what it needs to reach servers on this machine."""
     if not AGENTIC_SERVER.exists():
         raise RuntimeError(f"{AGENTIC_SERVER} is not installed: run `make bench`, or leave agentic out of --targets.")
@@ -135,9 +138,9 @@ async def _running_agentic(model_url: str, folder: Path) -> AsyncIterator[tuple[
     command = (
         *(str(AGENTIC_SERVER), "--llm-api-base", model_url, "--skip-llm-ready-check"),
         *("--gateway-host", "127.0.0.1", "--gateway-port", str(port)),
-        *("--db-url", f"sqlite://{folder / 'bench.db'}?mode=rwc"),
+        *("--db-url", f"sqlite://{database}?mode=rwc"),
     )
-    settings = {"AGENTIC_API_HOME": str(folder), "AGENTIC_MCP_ALLOWED_HOSTS": "127.0.0.1"}
+    settings = {"AGENTIC_API_HOME": str(database.parent), "AGENTIC_MCP_ALLOWED_HOSTS": "127.0.0.1"}
     process = await asyncio.create_subprocess_exec(
         *command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env={**_environment(), **settings}
     )

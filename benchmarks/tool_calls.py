@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
 
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -24,6 +23,7 @@ from attache_core.tools.mcp.settings import McpSettings
 from benchmarks.plan import JSON_MODEL, QUESTION
 from benchmarks.processes import usage_of
 from benchmarks.targets import Target
+from benchmarks.times import Times
 from benchmarks.turns import Turns
 
 CALL_MODEL = "bench-call"
@@ -81,32 +81,9 @@ class CallsResult:
     gateways: list[CallResult]
 
 
-@dataclass(slots=True)
-class _Times:
-    """Milliseconds by what took them, one for each repetition."""
-
-    taken: dict[str, list[float]] = field(default_factory=dict)
-    errors: dict[str, int] = field(default_factory=dict)
-
-    async def measure(self, name: str, ask: Callable[[], Awaitable[bool]]) -> None:
-        started_at = perf_counter()
-        good = await ask()
-        self.taken.setdefault(name, []).append(1000 * (perf_counter() - started_at))
-        self.errors[name] = self.errors.get(name, 0) + (not good)
-
-    def added(self, name: str, *parts: str) -> float:
-        """The median of what one thing took longer than others together, each time."""
-        beside = zip(*(self.taken[part] for part in parts), strict=True)
-        more: list[float] = [took - sum(others) for took, others in zip(self.taken[name], beside, strict=True)]
-        return median(more)
-
-    def added_at_best(self, name: str, *parts: str) -> float:
-        return min(self.taken[name]) - sum(min(self.taken[part]) for part in parts)
-
-
 async def measure_calls(model: Target, gateways: Sequence[Target], mcp_url: str, repetitions: int) -> CallsResult:
     """Measure turns with a call through every gateway; see the module docstring."""
-    times = _Times()
+    times = Times()
     asking = {gateway.name: Turns(gateway.url) for gateway in gateways}
     async with AsyncExitStack() as stack:
         for turns in asking.values():
@@ -120,7 +97,7 @@ async def measure_calls(model: Target, gateways: Sequence[Target], mcp_url: str,
         }
         for number in range(repetitions + WARMUP):
             if number == WARMUP:
-                times = _Times()
+                times = Times()
             for name, ask in {**parts, **turns_of}.items():
                 await times.measure(name, ask)
         results = []
@@ -184,7 +161,7 @@ def _name(gateway: Target, *, store: bool, call: bool) -> str:
     return f"{gateway.name}, {'stored, ' if store else ''}{'call' if call else 'one round'}"
 
 
-def _result(gateway: Target, store: bool, times: _Times, cpu_ms: float) -> CallResult:
+def _result(gateway: Target, store: bool, times: Times, cpu_ms: float) -> CallResult:
     turn, one_round = (_name(gateway, store=store, call=call) for call in (True, False))
     return CallResult(
         target=gateway.name,

@@ -19,11 +19,11 @@ class Turns:
         self._answers: asyncio.Queue[Exchanged] = asyncio.Queue()
         self._connection: ClientConnection | None = None
 
-    async def ask(self, body: Json) -> tuple[Exchanged, Json]:
-        """One turn: how it went, and the response object, or `{}` when it failed."""
+    async def ask(self, body: Json, path: str = "/v1/responses") -> tuple[Exchanged, Json]:
+        """One turn, or what another path creates: how it went, and the object, or `{}` when it failed."""
         if self._connection is None:
             self._connection = await connect(self._url, self._answered, keep_body=True)
-        self._connection.send(request_bytes(self._url, encode(body)))
+        self._connection.send(request_bytes(self._url, encode(body), path))
         async with asyncio.timeout(TURN_S):
             exchanged = await self._answers.get()
         return exchanged, decode(exchanged.body) if exchanged.status == 200 else {}

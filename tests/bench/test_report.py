@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.histories import HistoriesResult, History, HistoryResult, StoredResult
 from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
 from benchmarks.report import Run, cells_by_target, markdown, median_cell
 from benchmarks.tool_calls import CallResult, CallsResult, PartsResult
@@ -109,3 +110,28 @@ def test_turns_with_a_call_are_shown_with_their_parts_and_errors() -> None:
         "| agentic-api, stored **1 errors** | 9.00 | 1.50 | +6.00 | +5.50 | +4.00 | -0.25 | 2.0 |"
     )
     assert "the rounds take 0.50 and 0.25 ms, the call on an open session 2.25 ms" in " ".join(report.split())
+
+
+def test_turns_after_histories_are_shown_with_what_they_store() -> None:
+    turn = HistoryResult("fused", History("chain", 50, store=True), 9.0, 1.5, 7.25, 7.0, 0)
+    histories = HistoriesResult(
+        repetitions=30,
+        chain_turns=200,
+        turns=[
+            turn,
+            replace(turn, history=History("chain", 1, store=False)),
+            replace(turn, target="agentic", history=History("conversation", 1000, store=True), errors=2),
+        ],
+        stored=[StoredResult("fused", 2000.0, 2100.0)],
+    )
+    report = markdown(replace(run_of(), histories=histories))
+    table = report.partition("## A turn after a history")[2]
+    assert [line for line in table.splitlines() if line.startswith("| ") and "---" not in line] == [
+        "| after | | turn ms | alone ms | added | at best |",
+        "| 50 turns, stored | Attaché fused | 9.00 | 1.50 | +7.25 | +7.00 |",
+        "| 1 turn | Attaché fused | 9.00 | 1.50 | +7.25 | +7.00 |",
+        "| 1000 items of a conversation | agentic-api **2 errors** | 9.00 | 1.50 | +7.25 | +7.00 |",
+        "| | bytes of a first turn | of a last turn | ratio |",
+        "| Attaché fused | 2,000 | 2,100 | 1.05 |",
+    ]
+    assert "of its first 10 turns and of its last" in " ".join(table.split())
