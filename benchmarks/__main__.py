@@ -132,16 +132,13 @@ def _write(run: Run, folder: Path) -> None:
 def _errors(run: Run) -> int:
     calls = sum(result.errors for result in run.calls.gateways) if run.calls else 0
     histories = sum(result.errors for result in run.histories.turns) if run.histories else 0
-    return (
-        calls
-        + histories
-        + sum(
-            sum(cell.errors for cell in result.cells)
-            + (result.chain.errors if result.chain else 0)
-            + (result.tool.errors if result.tool else 0)
-            for result in run.targets
-        )
+    loads = sum(
+        sum(cell.errors for cell in result.cells)
+        + (result.chain.errors if result.chain else 0)
+        + (result.tool.errors if result.tool else 0)
+        for result in run.targets
     )
+    return calls + histories + loads
 
 
 if __name__ == "__main__":

@@ -111,28 +111,33 @@ def cells_by_target(targets: Sequence[TargetResult]) -> dict[str, dict[CellKey, 
 
 def markdown(run: Run) -> str:
     """The whole report."""
-    cells = cells_by_target(run.targets)
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     settings = ", ".join(f"{name} {value}" for name, value in run.settings.items())
-    generator = ", ".join(f"{rate:,.0f}/s at {connections}" for connections, rate in run.generator.items())
     lines = [
         "# Measured",
         "",
         f"{run.when}; {run.machine}.",
         f"{versions}.",
         f"Settings: {settings}. Medians over the rounds; all processes share the machine's cores.",
+        *(_load_lines(run) if run.targets else ()),
+        *(("", "## A chain of turns, an MCP call, memory", "", *_lone_lines(run.targets)) if run.targets else ()),
+        *(_call_lines(run.calls) if run.calls else ()),
+        *(_history_lines(run.histories) if run.histories else ()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _load_lines(run: Run) -> Iterator[str]:
+    generator = ", ".join(f"{rate:,.0f}/s at {connections}" for connections, rate in run.generator.items())
+    yield from (
         "",
         "`ratio` is that of requests a second to the model server alone at the same load; `added` is what the median",
         "latency grew by. CPU is milliseconds for each response, of the gateway's processes alone; in brackets, the",
         "model server's and the load generator's. Stored turns are compared with the model server's stateless ones.",
         f"The load generator alone, against Envoy's own answer: {generator}.",
         "",
-        *_cell_lines(cells),
-        *(("", "## A chain of turns, an MCP call, memory", "", *_lone_lines(run.targets)) if run.targets else ()),
-        *(_call_lines(run.calls) if run.calls else ()),
-        *(_history_lines(run.histories) if run.histories else ()),
-    ]
-    return "\n".join(lines) + "\n"
+    )
+    yield from _cell_lines(cells_by_target(run.targets))
 
 
 def _cell_lines(cells: Mapping[str, Mapping[CellKey, CellResult]]) -> Iterator[str]:
