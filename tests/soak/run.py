@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from attache_core.testing.model_server import ModelServer, ReceivedRequest, runn
 from attache_core.types.turn import input_items
 from postgresql_server import PostgresqlServer
 from soak.clients import Clients
-from soak.house import House, open_house
+from soak.house import POLL_S, READY_S, House, open_house
 from soak.plan import Plan
 from soak.told import Told, answer_to, digest, text_of
 from soak.verdict import Found, faults
 
 DELTA_S = 0.002
+UNAVAILABLE = httpx.codes.SERVICE_UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,17 @@ async def _found(house: House, names: list[str], told: list[Told], heard: dict[s
 
 
 async def _response(client: httpx.AsyncClient, name: str) -> Json | None:
-    answer = await client.get(f"/v1/responses/{name}")
+    answer = await _answer(client, f"/v1/responses/{name}")
     found: Json | None = None if answer.status_code == httpx.codes.NOT_FOUND else answer.raise_for_status().json()
     return found
+
+
+async def _answer(client: httpx.AsyncClient, path: str, query: Mapping[str, str] | None = None) -> httpx.Response:
+    """What is answered once the gateway is there again: the last kill may have been a moment ago."""
+    async with asyncio.timeout(READY_S):
+        while (answer := await client.get(path, params=query)).status_code == UNAVAILABLE:  # noqa: ASYNC110 - only asked
+            await asyncio.sleep(POLL_S)
+    return answer
 
 
 async def _items(client: httpx.AsyncClient, name: str) -> list[Json]:
@@ -107,7 +117,7 @@ async def _items(client: httpx.AsyncClient, name: str) -> list[Json]:
     while more:
         after = {"after": items[-1]["id"]} if items else {}
         query = {"order": "asc", "limit": "100", **after}
-        page = (await client.get(f"/v1/conversations/{name}/items", params=query)).raise_for_status().json()
+        page = (await _answer(client, f"/v1/conversations/{name}/items", query)).raise_for_status().json()
         items += page["data"]
         more = page["has_more"]
     return items
