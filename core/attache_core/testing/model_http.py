@@ -14,12 +14,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic_ns
 from typing import cast
 
 import httptools
 
 from attache_core.json_codec import Json, decode
-from attache_core.testing.model_play import Reset, Sleep, Step, Wait, json_steps
+from attache_core.testing.model_play import Beat, Reset, Sleep, Step, Wait, json_steps
+from attache_core.testing.model_stamps import Stamps
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """A longer request body is answered 413."""
@@ -187,10 +189,21 @@ class Connection(asyncio.Protocol):
                 await (until or self._service.released).wait()
             case Reset():
                 self._reset()
+            case Beat():
+                await self._beat(step)
             case _:
                 for start in range(0, len(step), WRITE_AT_ONCE_BYTES):
                     self._transport.write(step[start : start + WRITE_AT_ONCE_BYTES])
                     await self._writable.wait()
+
+    async def _beat(self, beat: Beat) -> None:
+        clock = asyncio.get_running_loop().time
+        started_at = clock()
+        stamps = Stamps()
+        for place, event in enumerate(beat.events):
+            await asyncio.sleep(started_at + place * beat.period_s - clock())
+            self._transport.write(stamps.fill(event, monotonic_ns() // 1000))
+            await self._writable.wait()
 
     def _reset(self) -> None:
         """What was written has left this process; closing with no linger makes the kernel send RST, not FIN."""

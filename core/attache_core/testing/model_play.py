@@ -58,7 +58,18 @@ class Reset:
     """Reset the connection."""
 
 
-Step = bytes | Sleep | Wait | Reset
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Write these events, one every `period_s`, by a clock of the stream's own: a late one delays no other.
+
+    A delta in which `model_stamps.SENT_AT` stands says there when it was written.
+    """
+
+    period_s: float
+    events: tuple[bytes, ...]
+
+
+Step = bytes | Sleep | Wait | Reset | Beat
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any
 
 import httpx
@@ -389,6 +390,18 @@ async def test_bench_model_streams_its_number_of_deltas(model: str) -> None:
         plain = output_text(await ask(client, model=model))
         assert (server.requests, server.request_count) == ([], 2)
     assert (types.count("response.output_text.delta"), len(plain.split())) == (20, 20)
+
+
+async def test_paced_bench_model_says_in_each_delta_when_it_was_sent() -> None:
+    async with served(bench=True) as (_, client):
+        before_us = monotonic_ns() // 1000
+        events = await events_of(client, model="bench-3@100")
+        after_us = monotonic_ns() // 1000
+    deltas = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+    times = [int(delta) for delta in deltas]
+    assert [before_us, *times, after_us] == sorted([before_us, *times, after_us])
+    assert len(times) == 3
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == "".join(deltas)
 
 
 async def test_bench_call_calls_the_first_tool_and_then_answers() -> None:
