@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 
 import orjson
 import uvloop
 
+from attache_core.json_codec import decode
 from benchmarks.histories import HistoriesResult, measure_histories
 from benchmarks.machine import machine_line, versions
 from benchmarks.measure import TargetResult, measure_generator, measure_target
+from benchmarks.panels import panels_of
 from benchmarks.plan import FULL, QUICK, Plan
-from benchmarks.report import Run, markdown
+from benchmarks.ratios import changes, ratios_of
+from benchmarks.report import markdown
+from benchmarks.run import Run
+from benchmarks.summary import summary_lines
 from benchmarks.targets import (
     GATEWAYS,
+    PEERS,
     TARGETS,
     Sizes,
     Target,
     TargetName,
+    TargetStartError,
     running_envoy,
     running_mcp_server,
     running_model,
@@ -44,22 +53,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for part, costs in (("calls", "turns with an MCP call"), ("histories", "turns after histories")):
         only.add_argument(f"--only-{part}", dest="only", action="store_const", const=part, help=f"only {costs}")
     parser.add_argument("--rounds", type=int, help="how often every target is started and measured")
-    parser.add_argument("--workers", type=int, default=1, help="worker processes of Attaché")
-    parser.add_argument("--envoy-threads", type=int, default=1, help="worker threads of every Envoy")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="where latest.json and latest.md go")
+    parser.add_argument(
+        "--workers", type=int, help="worker processes of Attaché; otherwise as many as it takes by itself"
+    )
+    parser.add_argument("--envoy-threads", type=int, help="worker threads of every Envoy; otherwise one for each core")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, help="where latest.json, latest.md, latest.png and summary.md go"
+    )
     options = parser.parse_args(arguments)
     plan = QUICK if options.quick else FULL
     plan = replace(plan, rounds=options.rounds or plan.rounds)
     plan = replace(plan, only=options.only)
     run = uvloop.run(_measure(plan, Sizes(options.envoy_threads, options.workers), options.targets))
-    _write(run, options.out)
-    sys.exit(1 if _errors(run) else 0)
+    _write(run, options.out, plan.only or "latest")
+    sys.exit(1 if run.errors else 0)
 
 
 async def _measure(plan: Plan, sizes: Sizes, names: Sequence[TargetName]) -> Run:
     machine = machine_line()
     generator: dict[int, float] = {}
     results: list[TargetResult] = []
+    left_out: dict[str, str] = {}
     calls: CallsResult | None = None
     histories: HistoriesResult | None = None
     async with AsyncExitStack() as stack:
@@ -73,10 +87,14 @@ async def _measure(plan: Plan, sizes: Sizes, names: Sequence[TargetName]) -> Run
                 histories = await _measure_histories(model, plan, sizes, names)
         if plan.only is None:
             generator = await _measure_generator(model, sizes, plan)
-            results = await _measure_targets(model, mcp_url, plan, sizes, names)
-    settings = {"rounds": plan.rounds, "seconds for each cell": plan.duration_s, **asdict(sizes)}
+            results, left_out = await _measure_targets(model, mcp_url, plan, sizes, names)
+    settings = {"rounds": plan.rounds, "seconds for each cell": plan.duration_s, **_told(sizes)}
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Run(when, machine, versions(), settings, generator, results, calls, histories)
+    return Run(when, machine, versions(), settings, generator, results, calls, histories, left_out)
+
+
+def _told(sizes: Sizes) -> dict[str, object]:
+    return {name: "by default" if value is None else value for name, value in asdict(sizes).items()}
 
 
 async def _measure_calls(
@@ -97,21 +115,31 @@ async def _measure_histories(model: Target, plan: Plan, sizes: Sizes, names: Seq
 async def _running_gateways(model: Target, sizes: Sizes, names: Sequence[TargetName]) -> AsyncIterator[list[Target]]:
     """All gateways run at once, so that they can be asked in turn; those that are not asked do nothing."""
     async with AsyncExitStack() as stack:
-        yield [
-            await stack.enter_async_context(running_target(name, model, sizes)) for name in GATEWAYS if name in names
-        ]
+        gateways: list[Target] = []
+        for name in (name for name in GATEWAYS if name in names):
+            try:
+                gateways.append(await stack.enter_async_context(running_target(name, model, sizes)))
+            except TargetStartError as error:
+                sys.stderr.write(f"{name} is left out: {error}\n")
+        yield gateways
 
 
 async def _measure_targets(
     model: Target, mcp_url: str | None, plan: Plan, sizes: Sizes, names: Sequence[TargetName]
-) -> list[TargetResult]:
+) -> tuple[list[TargetResult], dict[str, str]]:
+    """Every target in turn, round by round; and those that did not start, with what they said."""
     results: list[TargetResult] = []
+    left_out: dict[str, str] = {}
     for number in range(plan.rounds):
-        for name in names:
+        for name in (name for name in names if name not in left_out):
             sys.stderr.write(f"round {number + 1} of {plan.rounds}: {name}\n")
-            async with running_target(name, model, sizes) as target:
-                results.append(await measure_target(target, model, plan, mcp_url))
-    return results
+            started_at = perf_counter()
+            try:
+                async with running_target(name, model, sizes) as target:
+                    results.append(await measure_target(target, model, plan, mcp_url, started_at))
+            except TargetStartError as error:
+                left_out[name] = str(error)
+    return results, left_out
 
 
 async def _measure_generator(model: Target, sizes: Sizes, plan: Plan) -> dict[int, float]:
@@ -120,25 +148,31 @@ async def _measure_generator(model: Target, sizes: Sizes, plan: Plan) -> dict[in
             return await measure_generator(answered, plan)
 
 
-def _write(run: Run, folder: Path) -> None:
+def _write(run: Run, folder: Path, name: str) -> None:
+    """The report, the summary alone, and everything as JSON, from which the next run takes the ratios to compare."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = markdown(run)
-    (folder / "latest.md").write_text(table)
+    kept = folder / f"{name}.json"
+    before = decode(kept.read_bytes()) if kept.exists() else {}
+    now = ratios_of(run)
+    report = markdown(run, changes(before.get("ratios", {}), now), before.get("when", ""))
+    (folder / f"{name}.md").write_text(report)
+    if run.targets:
+        (folder / "summary.md").write_text("\n".join(summary_lines(run)) + "\n")
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-    (folder / "latest.json").write_bytes(orjson.dumps(run, option=options) + b"\n")
-    sys.stdout.write(table)
+    told = {**{field.name: getattr(run, field.name) for field in fields(run)}, "ratios": now, "panels": panels_of(run)}
+    kept.write_bytes(orjson.dumps(told, option=options) + b"\n")
+    sys.stdout.write(report)
+    _draw(kept)
 
 
-def _errors(run: Run) -> int:
-    calls = sum(result.errors for result in run.calls.gateways) if run.calls else 0
-    histories = sum(result.errors for result in run.histories.turns) if run.histories else 0
-    loads = sum(
-        sum(cell.errors for cell in result.cells)
-        + (result.chain.errors if result.chain else 0)
-        + (result.tool.errors if result.tool else 0)
-        for result in run.targets
-    )
-    return calls + histories + loads
+def _draw(kept: Path) -> None:
+    """A picture of what was kept, where there is what draws it."""
+    python = PEERS / "python"
+    if not python.exists():
+        sys.stderr.write(f"no plot: {python} is not there; `make bench` installs it\n")
+        return
+    script = Path(__file__).parent / "plot.py"
+    subprocess.run((python, script, kept, kept.with_suffix(".png")), check=True, env={"MPLBACKEND": "agg"})
 
 
 if __name__ == "__main__":

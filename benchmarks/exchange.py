@@ -55,10 +55,20 @@ class EventCounter:
 
 
 class ClientConnection(asyncio.Protocol):
-    """A connection that carries one request at a time; `done` is called with each response."""
+    """A connection that carries one request at a time; `done` is called with each response.
 
-    def __init__(self, done: Callable[[ClientConnection, Exchanged], None], *, keep_body: bool = False) -> None:
+    `watch` is called with each piece of a body as it comes.
+    """
+
+    def __init__(
+        self,
+        done: Callable[[ClientConnection, Exchanged], None],
+        *,
+        keep_body: bool = False,
+        watch: Callable[[bytes], None] | None = None,
+    ) -> None:
         self._done = done
+        self._watch = watch
         self._keep_body = keep_body
         self._transport: asyncio.Transport
         self._parser: httptools.HttpResponseParser | None = None
@@ -101,6 +111,8 @@ class ClientConnection(asyncio.Protocol):
             self._first_event_at = perf_counter()
         if self._keep_body:
             self._body.append(body)
+        if self._watch is not None:
+            self._watch(body)
 
     def on_message_complete(self) -> None:
         assert self._parser is not None
@@ -126,11 +138,17 @@ def request_bytes(url: str, body: bytes, path: str = "/v1/responses") -> bytes:
 
 
 async def connect(
-    url: str, done: Callable[[ClientConnection, Exchanged], None], *, keep_body: bool = False
+    url: str,
+    done: Callable[[ClientConnection, Exchanged], None],
+    *,
+    keep_body: bool = False,
+    watch: Callable[[bytes], None] | None = None,
 ) -> ClientConnection:
     """Open a connection to the server at `url`."""
     address = urlsplit(url)
     _, connection = await asyncio.get_running_loop().create_connection(
-        lambda: ClientConnection(done, keep_body=keep_body), address.hostname or "127.0.0.1", address.port or 80
+        lambda: ClientConnection(done, keep_body=keep_body, watch=watch),
+        address.hostname or "127.0.0.1",
+        address.port or 80,
     )
     return connection

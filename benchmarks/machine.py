@@ -29,7 +29,7 @@ def versions() -> dict[str, str]:
     named = {package: version(package) for package in PACKAGES}
     told = read_version(find_envoy())
     number = re.search(r"/(\d+\.\d+\.\d+)", told)
-    peers = dict(re.findall(r"^(\S+)==(\S+)", PEERS.read_text(), re.MULTILINE))
+    peers = dict(re.findall(r"^(agentic-api)==(\S+)", PEERS.read_text(), re.MULTILINE))
     return {"Python": platform.python_version(), "Envoy": number.group(1) if number else told, **named, **peers}
 
 

@@ -1,4 +1,4 @@
-"""What a run measures, and how long: the cells of the table and the sizes of the two lone measurements."""
+"""What a run measures, and how long: the cells of the tables and the sizes of all other measurements."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Literal
 from attache_core.json_codec import encode
 from benchmarks.targets import Target
 
-Kind = Literal["json", "sse", "paced"]
+Kind = Literal["json", "sse"]
 
 JSON_MODEL = "bench-8"
 SSE_MODEL = "bench-200"
-PACED_MODEL = "bench-20@40"
-MIN_EVENTS: dict[Kind, int] = {"json": 0, "sse": 200, "paced": 20}
-MODELS: dict[Kind, str] = {"json": JSON_MODEL, "sse": SSE_MODEL, "paced": PACED_MODEL}
+MIN_EVENTS: dict[Kind, int] = {"json": 0, "sse": 200}
+MODELS: dict[Kind, str] = {"json": JSON_MODEL, "sse": SSE_MODEL}
 QUESTION = "How is the weather in Paris, and what should I wear when I go out tonight?"
 
 
@@ -28,8 +27,9 @@ class Plan:
         duration_s: of one cell in one round.
         warmup_s: before each cell at full speed.
         connections: of the cells at full speed.
-        chain_turns: the length of the chain of turns.
-        tool_calls: how many turns with an MCP call follow the first one.
+        paced_streams: how many streams at a model's speed are open at once.
+        paced_s: how long they are measured.
+        memory_streams: how many streams are opened to see what one takes of memory.
         call_repetitions: how often a turn with an MCP call and its parts are measured, each in turn.
         depths: of the turns that continue a chain of stored turns, which is as long as the last of them.
         conversation_items: how long the conversations of the measured turns are.
@@ -41,8 +41,9 @@ class Plan:
     duration_s: float
     warmup_s: float
     connections: tuple[int, ...]
-    chain_turns: int = 200
-    tool_calls: int = 20
+    paced_streams: tuple[int, ...] = (64, 256)
+    paced_s: float = 3.0
+    memory_streams: int = 64
     call_repetitions: int = 100
     depths: tuple[int, ...] = (1, 10, 50, 200)
     conversation_items: tuple[int, ...] = (10, 100, 1000)
@@ -50,18 +51,18 @@ class Plan:
     only: Literal["calls", "histories"] | None = None
 
 
-FULL = Plan(rounds=3, duration_s=0.8, warmup_s=0.2, connections=(1, 16, 64))
+FULL = Plan(rounds=3, duration_s=1.0, warmup_s=0.2, connections=(1, 16, 64))
 QUICK = Plan(
     rounds=1,
     duration_s=0.3,
     warmup_s=0.05,
-    connections=(1, 16),
-    chain_turns=30,
-    tool_calls=5,
+    connections=(1, 16, 64),
+    paced_streams=(64,),
+    paced_s=1.5,
     call_repetitions=15,
-    depths=(1, 20),
-    conversation_items=(10, 100),
-    history_repetitions=3,
+    depths=(1, 200),
+    conversation_items=(10, 1000),
+    history_repetitions=4,
 )
 
 
@@ -92,4 +93,3 @@ def cells_of(plan: Plan, target: Target) -> Iterator[Cell]:
         for kind in kinds:
             for connections in plan.connections:
                 yield Cell(kind, store, connections)
-    yield Cell("paced", store=False, connections=16)

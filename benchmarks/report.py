@@ -1,26 +1,47 @@
-"""From the results of a run to medians, ratios, a table. Pure; the numbers of one cell over its rounds are medians."""
+"""From a run to its report: the summary, what changed, and a table for everything that was measured. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from textwrap import wrap
 
 from benchmarks.histories import EDGE_TURNS, HistoriesResult, History, HistoryResult
-from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
-from benchmarks.targets import TARGETS
+from benchmarks.measure import CellResult
+from benchmarks.names import NAMES
+from benchmarks.paced import EVENTS_PER_S, PacedResult
+from benchmarks.processes import Memory
+from benchmarks.ratios import Change
+from benchmarks.run import CellKey, Run, cells_by_target, median_of
+from benchmarks.summary import change_lines, summary_lines
+from benchmarks.targets import GATEWAYS, TARGETS
 from benchmarks.tool_calls import CallResult, CallsResult
 
-NAMES = {
-    "direct": "model server alone",
-    "envoy": "Envoy alone",
-    "fused": "Attaché fused",
-    "split": "Attaché split",
-    "agentic": "agentic-api",
-}
-KINDS = {"json": "JSON", "sse": "SSE, 200 deltas at full speed", "paced": "SSE, 20 deltas at 40/s"}
+KINDS = {"json": "JSON", "sse": "SSE, 200 deltas at full speed"}
+
+ABOUT_SUMMARY = """\
+`ratio` is Attaché's figure to agentic-api's, of this run; `aim` what it, or the figure, is to be. Attaché is fused, and
+bypassed where it says so.
+"""
+
+ABOUT_LOADS = """\
+`ratio` is that of requests a second to the model server alone at the same load; `added` is what the median latency
+grew by. CPU is milliseconds for each response, of the gateway's processes alone; in brackets, the model server's and
+the load generator's. Stored turns are compared with the model server's stateless ones.
+"""
+
+ABOUT_PACED = """\
+So many streams at once, each with {rate} events a second, stored by gateways that can. The delay of a delta is from
+when the model server sent it until its event was complete at the client; `added` is what it is more than without a
+gateway, by the same percentile. CPU is in cores: seconds a second.
+"""
+
+ABOUT_STARTS = """\
+`start` is from starting the processes until the first turn was answered, `first MCP call` a turn with the gateway's
+first call on a server that it has not met. Memory is of all processes: PSS, and in brackets what each has for itself
+(USS). `in flight` is what each of {streams} open streams adds to the idle gateway, `left` what each of as many more, in
+a later wave, leaves behind once it has ended.
+"""
 
 ABOUT_CALLS = """\
 A turn as JSON: two rounds of inference, and between them the call of a tool on a server that the gateway knows already.
@@ -46,71 +67,9 @@ What a turn of the chain of {turns} adds to the gateway's SQLite database: the l
 indexes; of its first {edge} turns and of its last.
 """
 
-CellKey = tuple[str, bool, int]
-"""Kind, stored, connections."""
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Everything of one run.
-
-    Attributes:
-        machine: one line.
-        versions: of what was measured and of what measured it.
-        settings: what the run was told.
-        generator: requests a second of the load generator alone, by connections.
-        targets: one result for each target and round.
-        calls: what turns with an MCP call cost; None when no gateway was measured.
-        histories: what turns after histories cost, and store; None likewise.
-    """
-
-    when: str
-    machine: str
-    versions: dict[str, str]
-    settings: dict[str, object]
-    generator: dict[int, float]
-    targets: list[TargetResult]
-    calls: CallsResult | None = None
-    histories: HistoriesResult | None = None
-
-
-def median_cell(results: Sequence[CellResult]) -> CellResult:
-    """The same cell measured several times: the median of each number, the sum of errors."""
-    first = results[0]
-
-    def middle(name: str) -> float:
-        values: list[float] = [getattr(result, name) for result in results]
-        return median(values)
-
-    return CellResult(
-        kind=first.kind,
-        store=first.store,
-        connections=first.connections,
-        requests_per_s=middle("requests_per_s"),
-        events_per_s=middle("events_per_s"),
-        p50_ms=middle("p50_ms"),
-        p99_ms=middle("p99_ms"),
-        first_event_p50_ms=middle("first_event_p50_ms"),
-        target_cpu_ms=middle("target_cpu_ms"),
-        model_cpu_ms=middle("model_cpu_ms"),
-        generator_cpu_ms=middle("generator_cpu_ms"),
-        responses=round(middle("responses")),
-        failures=dict(sum((Counter(result.failures) for result in results), Counter())),
-    )
-
-
-def cells_by_target(targets: Sequence[TargetResult]) -> dict[str, dict[CellKey, CellResult]]:
-    """The median of each cell, by target."""
-    gathered: dict[str, dict[CellKey, list[CellResult]]] = {}
-    for result in targets:
-        cells = gathered.setdefault(result.target, {})
-        for cell in result.cells:
-            cells.setdefault((cell.kind, cell.store, cell.connections), []).append(cell)
-    return {target: {key: median_cell(results) for key, results in cells.items()} for target, cells in gathered.items()}
-
-
-def markdown(run: Run) -> str:
-    """The whole report."""
+def markdown(run: Run, changed: Sequence[Change] = (), since: str = "") -> str:
+    """The whole report; `changed` is what became of the ratios of the run made `since`."""
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     settings = ", ".join(f"{name} {value}" for name, value in run.settings.items())
     lines = [
@@ -119,8 +78,12 @@ def markdown(run: Run) -> str:
         f"{run.when}; {run.machine}.",
         f"{versions}.",
         f"Settings: {settings}. Medians over the rounds; all processes share the machine's cores.",
+        *(f"**Left out, {NAMES[name]} did not start:** {why}" for name, why in run.left_out.items()),
+        *("", *wrap(ABOUT_SUMMARY, 118), "", *summary_lines(run)),
+        *(change_lines(since, changed) if since else ()),
         *(_load_lines(run) if run.targets else ()),
-        *(("", "## A chain of turns, an MCP call, memory", "", *_lone_lines(run.targets)) if run.targets else ()),
+        *(_paced_lines(run) if run.targets else ()),
+        *(_start_lines(run) if run.targets else ()),
         *(_call_lines(run.calls) if run.calls else ()),
         *(_history_lines(run.histories) if run.histories else ()),
     ]
@@ -128,23 +91,36 @@ def markdown(run: Run) -> str:
 
 
 def _load_lines(run: Run) -> Iterator[str]:
-    generator = ", ".join(f"{rate:,.0f}/s at {connections}" for connections, rate in run.generator.items())
-    yield from (
-        "",
-        "`ratio` is that of requests a second to the model server alone at the same load; `added` is what the median",
-        "latency grew by. CPU is milliseconds for each response, of the gateway's processes alone; in brackets, the",
-        "model server's and the load generator's. Stored turns are compared with the model server's stateless ones.",
-        f"The load generator alone, against Envoy's own answer: {generator}.",
-        "",
-    )
+    yield from ("", "## Loads", "", *wrap(ABOUT_LOADS, 118), "")
+    yield from wrap(_bottleneck_text(run), 118)
     yield from _cell_lines(cells_by_target(run.targets))
 
 
+def _bottleneck_text(run: Run) -> str:
+    """That neither the model server nor the load generator holds the gateways up, or that it might."""
+    generator = ", ".join(f"{rate:,.0f}/s at {connections}" for connections, rate in run.generator.items())
+    cells = cells_by_target(run.targets)
+    shares: list[tuple[float, str]] = [
+        (alone.requests_per_s / fastest, f"{KINDS[key[0]]}, {key[2]} connections")
+        for key, alone in cells.get("direct", {}).items()
+        if (fastest := max((cells[name][key].requests_per_s for name in _gateways(cells, key)), default=0.0))
+    ]
+    beside = ""
+    if shares:
+        least, where = min(shares)
+        beside = f" The model server alone: {least:.1f} times the fastest gateway ({where}), or more."
+    return f"The load generator alone, against Envoy's own answer: {generator or '-'}.{beside}"
+
+
+def _gateways(cells: Mapping[str, Mapping[CellKey, CellResult]], key: CellKey) -> list[str]:
+    return [name for name in (*GATEWAYS, "bypass") if key in cells.get(name, {})]
+
+
 def _cell_lines(cells: Mapping[str, Mapping[CellKey, CellResult]]) -> Iterator[str]:
-    for kind, store in (("json", False), ("json", True), ("sse", False), ("sse", True), ("paced", False)):
+    for kind, store in (("json", False), ("json", True), ("sse", False), ("sse", True)):
         rows = list(_rows(cells, kind, store=store))
         if rows:
-            yield from ("", f"## {KINDS[kind]}{', stored' if store else ''}", "")
+            yield from ("", f"### {KINDS[kind]}{', stored' if store else ''}", "")
             yield "| connections | | requests/s | ratio | events/s | p50 ms | added | p99 ms | first event | CPU ms |"
             yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
             yield from rows
@@ -169,38 +145,64 @@ def _row(target: str, cell: CellResult, base: CellResult | None) -> str:
     events = f"{cell.events_per_s:,.0f}" if cell.events_per_s else "-"
     first = f"{cell.first_event_p50_ms:.2f}" if cell.events_per_s else "-"
     cpu = f"{cell.target_cpu_ms:.2f} ({cell.model_cpu_ms:.2f}, {cell.generator_cpu_ms:.2f})"
-    told = ", ".join(f"{count} {failure}" for failure, count in cell.failures.items())
-    failed = f" **failed: {told}**" if told else ""
+    name = NAMES[target] + _failed_text(cell.failures)
     return (
-        f"| {cell.connections} | {NAMES[target]}{failed} | {cell.requests_per_s:,.0f} | {ratio} | {events} "
+        f"| {cell.connections} | {name} | {cell.requests_per_s:,.0f} | {ratio} | {events} "
         f"| {cell.p50_ms:.2f} | {added} | {cell.p99_ms:.2f} | {first} | {cpu} |"
     )
 
 
-def _lone_lines(results: Sequence[TargetResult]) -> Iterator[str]:
-    yield "| | early turns ms | late turns ms | ratio | MCP turn, cold ms | warm ms | memory before MiB | after MiB |"
+def _paced_lines(run: Run) -> Iterator[str]:
+    counts = sorted({paced.streams for result in run.targets for paced in result.paced})
+    yield from ("", "## Streams at a model's speed", "", *wrap(ABOUT_PACED.format(rate=EVENTS_PER_S), 118), "")
+    yield "| streams | | deltas/s | delay p50 ms | added | p99 ms | added | CPU | model server | load generator |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for count in counts:
+        alone = run.paced("direct", count)
+        for target in TARGETS:
+            if paced := run.paced(target, count):
+                yield _paced_row(target, paced, alone if target != "direct" else None)
+
+
+def _paced_row(target: str, paced: PacedResult, alone: PacedResult | None) -> str:
+    p50 = f"{paced.delay_p50_ms - alone.delay_p50_ms:+.2f}" if alone else "-"
+    p99 = f"{paced.delay_p99_ms - alone.delay_p99_ms:+.2f}" if alone else "-"
+    return (
+        f"| {paced.streams} | {NAMES[target]}{_failed_text(paced.failures)} | {paced.events_per_s:,.0f} "
+        f"| {paced.delay_p50_ms:.2f} | {p50} | {paced.delay_p99_ms:.2f} | {p99} "
+        f"| {paced.target_cores:.2f} | {paced.model_cores:.2f} | {paced.generator_cores:.2f} |"
+    )
+
+
+def _start_lines(run: Run) -> Iterator[str]:
+    streams = max((result.memory.streams for result in run.targets if result.memory), default=0)
+    yield from ("", "## Start and memory", "", *wrap(ABOUT_STARTS.format(streams=streams), 118), "")
+    yield "| | start s | first MCP call ms | processes | idle MiB | in flight KiB | left KiB | after all loads MiB |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    for target in TARGETS:
-        own = [result for result in results if result.target == target]
-        if own:
-            yield _lone_row(target, own)
+    yield from (_start_row(run, target) for target in TARGETS if run.memory(target))
 
 
-def _lone_row(target: str, results: Sequence[TargetResult]) -> str:
-    chains = [result.chain for result in results if result.chain]
-    tools = [result.tool for result in results if result.tool]
-    before = median(result.rss_before_mib for result in results)
-    after = median(result.rss_after_mib for result in results)
-    failed = sum(chain.errors for chain in chains) + sum(tool.errors for tool in tools)
-    name = NAMES[target] + (f" **{failed} errors**" if failed else "")
-    return f"| {name} | {_chain_text(chains)} | {_tool_text(tools)} | {before:.0f} | {after:.0f} |"
+def _start_row(run: Run, target: str) -> str:
+    memory = run.memory(target)
+    assert memory is not None
+    results = run.of(target)
+    starts = [result.start_s for result in results if result.start_s is not None]
+    calls = [result.first_call_ms for result in results if result.first_call_ms is not None]
+    after = median_of([result.after for result in results])
+    return (
+        f"| {NAMES[target]}{_failed_text(memory.failures)} | {f'{median(starts):.2f}' if starts else '-'} "
+        f"| {f'{median(calls):.1f}' if calls else '-'} | {memory.idle.processes} | {_memory_text(memory.idle)} "
+        f"| {memory.in_flight / 1024:.1f} | {memory.left / 1024:.1f} | {_memory_text(after)} |"
+    )
 
 
-def _chain_text(chains: Sequence[ChainResult]) -> str:
-    if not chains:
-        return "- | - | -"
-    first, last = median(chain.first_ms for chain in chains), median(chain.last_ms for chain in chains)
-    return f"{first:.2f} | {last:.2f} (turn {max(chain.turns for chain in chains)}) | {last / first:.2f}"
+def _memory_text(memory: Memory) -> str:
+    return f"{memory.pss / 1024**2:.0f} ({memory.uss / 1024**2:.0f})"
+
+
+def _failed_text(failures: Mapping[str, int]) -> str:
+    told = ", ".join(f"{count} {failure}" for failure, count in failures.items())
+    return f" **failed: {told}**" if told else ""
 
 
 def _call_lines(calls: CallsResult) -> Iterator[str]:
@@ -253,9 +255,3 @@ def _history_text(history: History) -> str:
         return f"{history.length} items of a conversation"
     turns = "turn" if history.length == 1 else "turns"
     return f"{history.length} {turns}{', stored' if history.store else ''}"
-
-
-def _tool_text(tools: Sequence[ToolResult]) -> str:
-    if not tools:
-        return "- | -"
-    return f"{median(tool.cold_ms for tool in tools):.1f} | {median(tool.warm_p50_ms for tool in tools):.1f}"

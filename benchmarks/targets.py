@@ -1,7 +1,8 @@
-"""What is measured: the model server itself, Envoy with nothing but a router, Attaché fused and split, agentic-api.
+"""What is measured: the model server itself, Envoy with nothing but a router, Attaché, agentic-api.
 
-Each is a process of its own, started fresh, and gone when the block ends; `running_target` gives its URL and the
-process whose tree is its cost. All stand before one model server.
+Attaché is measured fused, split, and fused with a bypass for stateless turns. Each target is a process of its own,
+started fresh, and gone when the block ends; `running_target` gives its URL and the process whose tree is its cost. All
+stand before one model server.
 """
 
 from __future__ import annotations
@@ -22,18 +23,36 @@ from typing import Literal, get_args
 from attache_envoy.run.envoy_binary import find_envoy
 from benchmarks.envoy_alone import DirectResponse, bootstrap, wait_for_listeners
 
-TargetName = Literal["direct", "envoy", "fused", "split", "agentic"]
+TargetName = Literal["direct", "envoy", "bypass", "fused", "split", "agentic"]
 TARGETS: tuple[TargetName, ...] = get_args(TargetName)
 
 GATEWAYS: tuple[TargetName, ...] = ("fused", "split", "agentic")
 """Those that store turns and run tools."""
 
-AGENTIC_SERVER = Path(__file__).parent / ".venv" / "bin" / "agentic-server"
-"""The Rust gateway's binary, which `make bench` installs from its wheel."""
+PEERS = Path(__file__).parent / ".venv" / "bin"
+"""What `make bench` installs from `benchmarks/requirements.lock`."""
+
+AGENTIC_SERVER = PEERS / "agentic-server"
+"""The Rust gateway's binary."""
+
+BYPASSING = """\
+upstreams:
+  default: {{url: "{url}", dialect: openai}}
+routes:
+  - match: {{path: /v1/responses, methods: [POST]}}
+    chain: responses
+    bypass: stateless
+"""
+"""The gateway file whose stateless turns Envoy passes on by itself."""
 
 POLL_S = 0.02
-START_S = 60.0
+MAX_REASON_BYTES = 500
+START_S = 120.0
 STOP_S = 15.0
+
+
+class TargetStartError(RuntimeError):
+    """A target that is not there, or ended before it could be asked; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +74,36 @@ class Target:
         """Whether it stores turns and runs tools."""
         return self.name in GATEWAYS
 
+    @property
+    def differs_in_loads_only(self) -> bool:
+        """Whether all else of it is measured already: a bypass is of no matter but to stateless turns."""
+        return self.name == "bypass"
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many threads and processes the measured servers get: the same for all, so that ratios mean something."""
+    """How many threads and processes the measured servers get; None: as many as they take if they are not told.
 
-    envoy_threads: int = 1
-    workers: int = 1
+    agentic-api takes a thread for each core and cannot be told otherwise.
+    """
+
+    envoy_threads: int | None = None
+    workers: int | None = None
+
+    @property
+    def envoy_options(self) -> tuple[str, ...]:
+        """For an Envoy, and for the runner that starts one: without, it takes a thread for each core."""
+        return () if self.envoy_threads is None else ("--concurrency", str(self.envoy_threads))
+
+    @property
+    def worker_options(self) -> tuple[str, ...]:
+        """For the runner of workers."""
+        return () if self.workers is None else ("--workers", str(self.workers))
 
 
 @asynccontextmanager
 async def running_target(name: TargetName, model: Target, sizes: Sizes) -> AsyncIterator[Target]:
-    """Start a target before `model`; RuntimeError when it does not start."""
+    """Start a target before `model`; TargetStartError when it does not."""
     if name == "direct":
         yield model
         return
@@ -80,7 +117,7 @@ async def running_target(name: TargetName, model: Target, sizes: Sizes) -> Async
             async with _running_agentic(model.url, database) as (pid, url):
                 yield Target(name, url, pid, database)
             return
-        command = _attache(name, model.url, database, sizes)
+        command = _attache(name, model.url, Path(folder), database, sizes)
         async with _running(command, "ready ") as (process, url):
             yield Target(name, url, process.pid, database)
 
@@ -108,24 +145,25 @@ async def running_envoy(model_url: str, folder: Path, sizes: Sizes) -> AsyncIter
     config = folder / "envoy.json"
     config.write_bytes(bootstrap(model_url, admin, DirectResponse(b'{"object":"response"}')))
     command = (
-        *(str(find_envoy()), "--config-path", str(config), "--concurrency", str(sizes.envoy_threads)),
+        *(str(find_envoy()), "--config-path", str(config), *sizes.envoy_options),
         *("--log-level", "error", "--disable-hot-restart"),
     )
     process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL)
     try:
-        async with asyncio.timeout(START_S):
+        async with _in_time(command[0]):
             routed, answered = await wait_for_listeners(admin)
         yield process.pid, routed, answered
     finally:
         await _stop(process)
 
 
-def _attache(placement: str, model_url: str, database: Path, sizes: Sizes) -> tuple[str, ...]:
-    script = Path(sys.executable).parent / "attache"
+def _attache(name: TargetName, model_url: str, folder: Path, database: Path, sizes: Sizes) -> tuple[str, ...]:
+    gateway = folder / "gateway.yaml"
+    gateway.write_text(BYPASSING.format(url=model_url) if name == "bypass" else f"upstream: {model_url}\n")
     return (
-        *(str(script), "up", "--upstream", model_url, "--listen", "127.0.0.1:0", "--placement", placement),
-        *("--storage", f"sqlite:///{database}", "--workers", str(sizes.workers)),
-        *("--concurrency", str(sizes.envoy_threads)),
+        *(str(Path(sys.executable).parent / "attache"), "up", str(gateway), "--listen", "127.0.0.1:0"),
+        *("--placement", "split" if name == "split" else "fused", "--storage", f"sqlite:///{database}"),
+        *(*sizes.worker_options, *sizes.envoy_options),
     )
 
 
@@ -133,7 +171,9 @@ def _attache(placement: str, model_url: str, database: Path, sizes: Sizes) -> tu
 async def _running_agentic(model_url: str, database: Path) -> AsyncIterator[tuple[int, str]]:
     """agentic-api as it comes, but for what it needs to reach servers on this machine."""
     if not AGENTIC_SERVER.exists():
-        raise RuntimeError(f"{AGENTIC_SERVER} is not installed: run `make bench`, or leave agentic out of --targets.")
+        raise TargetStartError(
+            f"{AGENTIC_SERVER} is not installed: run `make bench`, or leave agentic out of --targets."
+        )
     port = _free_port()
     command = (
         *(str(AGENTIC_SERVER), "--llm-api-base", model_url, "--skip-llm-ready-check"),
@@ -145,7 +185,7 @@ async def _running_agentic(model_url: str, database: Path) -> AsyncIterator[tupl
         *command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env={**_environment(), **settings}
     )
     try:
-        async with asyncio.timeout(START_S):
+        async with _in_time(command[0]):
             await _accepts(port)
         yield process.pid, f"http://127.0.0.1:{port}"
     finally:
@@ -179,14 +219,27 @@ async def _running(command: Sequence[str], announcement: str) -> AsyncIterator[t
         )
         assert process.stdout is not None
         try:
-            async with asyncio.timeout(START_S):
+            async with _in_time(command[0]):
                 line = (await process.stdout.readline()).decode()
             if not line.startswith(announcement):
                 log.seek(0)
-                raise RuntimeError(f"{command[:3]} did not start: {line}{log.read()[-2000:].decode(errors='replace')}")
+                raise TargetStartError(_tail(line.encode() + log.read()))
             yield process, line.removeprefix(announcement).strip()
         finally:
             await _stop(process)
+
+
+@asynccontextmanager
+async def _in_time(command: str) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(START_S):
+            yield
+    except TimeoutError as error:
+        raise TargetStartError(f"{command} was not there after {START_S:.0f} s") from error
+
+
+def _tail(log: bytes) -> str:
+    return " ".join(log[-MAX_REASON_BYTES:].decode(errors="replace").split())
 
 
 def _environment() -> dict[str, str]:

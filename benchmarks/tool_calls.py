@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from statistics import median
+from time import perf_counter
 
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -21,7 +22,7 @@ from attache_core.tools.mcp.server import McpServer
 from attache_core.tools.mcp.servers import open_mcp_servers
 from attache_core.tools.mcp.settings import McpSettings
 from benchmarks.plan import JSON_MODEL, QUESTION
-from benchmarks.processes import usage_of
+from benchmarks.processes import cpu_s_of
 from benchmarks.targets import Target
 from benchmarks.times import Times
 from benchmarks.turns import Turns
@@ -103,12 +104,25 @@ async def measure_calls(model: Target, gateways: Sequence[Target], mcp_url: str,
         results = []
         for gateway in gateways:
             for store in (False, True):
-                before_s = usage_of(gateway.pid).cpu_s
+                before_s = cpu_s_of(gateway.pid)
                 for _ in range(repetitions):
                     await turns_of[_name(gateway, store=store, call=True)]()
-                cpu_ms = 1000 * (usage_of(gateway.pid).cpu_s - before_s) / repetitions
+                cpu_ms = 1000 * (cpu_s_of(gateway.pid) - before_s) / repetitions
                 results.append(_result(gateway, store, times, cpu_ms))
     return CallsResult(repetitions, PartsResult(*(median(times.taken[part]) for part in parts)), results)
+
+
+async def first_call_ms(gateway: Target, mcp_url: str) -> float:
+    """How long a turn with a call takes through a gateway that has not met the server yet; RuntimeError if it fails."""
+    turns = Turns(gateway.url)
+    ask = _asked(turns, store=True, mcp_url=mcp_url)
+    started_at = perf_counter()
+    good = await ask()
+    taken_ms = 1000 * (perf_counter() - started_at)
+    turns.close()
+    if not good:
+        raise RuntimeError(f"{gateway.name} fails its first MCP call")
+    return taken_ms
 
 
 async def _parts(stack: AsyncExitStack, model: Target, mcp_url: str) -> dict[str, Callable[[], Awaitable[bool]]]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.histories import HistoriesResult, History, HistoryResult, StoredResult
-from benchmarks.measure import CellResult, ChainResult, TargetResult, ToolResult
-from benchmarks.report import Run, cells_by_target, markdown, median_cell
+from benchmarks.measure import CellResult, TargetResult
+from benchmarks.memory import MemoryResult
+from benchmarks.paced import PacedResult
+from benchmarks.processes import Memory
+from benchmarks.report import markdown
+from benchmarks.run import Run, cells_by_target, median_cell
 from benchmarks.tool_calls import CallResult, CallsResult, PartsResult
+
+MIB = 1024 * 1024
 
 CELL = CellResult(
     kind="json",
@@ -27,17 +34,31 @@ CELL = CellResult(
 GATEWAY_CELL = replace(CELL, requests_per_s=250.0, p50_ms=3.5, target_cpu_ms=2.0)
 
 
-def result(target: str, *cells: CellResult, errors: int = 0) -> TargetResult:
-    gateway = target in ("fused", "split")
-    return TargetResult(
-        target=target,
-        rss_before_mib=100.0,
-        rss_after_mib=110.0,
-        processes=2,
-        cells=list(cells),
-        chain=ChainResult(200, 4.0, 6.0, errors) if gateway else None,
-        tool=ToolResult(30.0, 10.0, 0) if gateway else None,
-    )
+IDLE = Memory(pss=100 * MIB, uss=80 * MIB, processes=3)
+MEMORY = MemoryResult(IDLE, streams=64, in_flight=50 * 1024.0, left=512.0, failures={})
+PACED = PacedResult(
+    streams=64,
+    store=True,
+    events_per_s=3200.0,
+    delay_p50_ms=0.5,
+    delay_p99_ms=2.0,
+    target_cores=0.25,
+    model_cores=0.125,
+    generator_cores=0.0625,
+    failures={},
+)
+
+
+def result(
+    target: str,
+    *cells: CellResult,
+    paced: Sequence[PacedResult] = (),
+    memory: MemoryResult | None = None,
+    first_call_ms: float | None = None,
+) -> TargetResult:
+    after = Memory(pss=110 * MIB, uss=85 * MIB, processes=3)
+    start_s = None if target == "direct" else 1.5
+    return TargetResult(target, start_s, first_call_ms, memory, list(cells), list(paced), after)
 
 
 def run_of(*targets: TargetResult) -> Run:
@@ -77,18 +98,46 @@ def test_row_with_failures_says_which() -> None:
 def test_stored_table_compares_with_the_stateless_model_server() -> None:
     stored = replace(GATEWAY_CELL, store=True)
     report = markdown(run_of(result("direct", CELL), result("split", stored)))
-    table = report.partition("## JSON, stored")[2].partition("##")[0]
+    table = report.partition("### JSON, stored")[2].partition("##")[0]
     assert [line.split(" | ")[1] for line in table.splitlines() if line.startswith("| 16 |")] == [
         "model server alone",
         "Attaché split",
     ]
 
 
-def test_lone_measurements_are_shown_with_their_errors() -> None:
-    report = markdown(run_of(result("split", errors=2)))
-    assert row(report, "Attaché split", "| Attaché split") == (
-        "| Attaché split **2 errors** | 4.00 | 6.00 (turn 200) | 1.50 | 30.0 | 10.0 | 100 | 110 |"
+def test_start_and_memory_are_medians_over_the_rounds() -> None:
+    rounds = [
+        result("split", memory=replace(MEMORY, left=left, failures=failures), first_call_ms=first_ms)
+        for left, failures, first_ms in ((512.0, {}, 40.0), (-1024.0, {"lost": 1}, 30.0), (1024.0, {}, 90.0))
+    ]
+    assert row(markdown(run_of(*rounds)), "Attaché split", "| Attaché split") == (
+        "| Attaché split **failed: 1 lost** | 1.50 | 40.0 | 3 | 100 (80) | 50.0 | 0.5 | 110 (85) |"
     )
+
+
+def test_paced_streams_are_compared_with_those_of_the_model_server() -> None:
+    late = replace(PACED, delay_p50_ms=0.75, delay_p99_ms=3.5, failures={"late": 2})
+    report = markdown(run_of(result("direct", paced=[PACED]), result("fused", paced=[late])))
+    table = report.partition("## Streams at a model's speed")[2]
+    assert [line for line in table.splitlines() if line.startswith("| 64 |")] == [
+        "| 64 | model server alone | 3,200 | 0.50 | - | 2.00 | - | 0.25 | 0.12 | 0.06 |",
+        "| 64 | Attaché fused **failed: 2 late** | 3,200 | 0.75 | +0.25 | 3.50 | +1.50 | 0.25 | 0.12 | 0.06 |",
+    ]
+
+
+def test_report_says_how_far_model_server_and_load_generator_are_from_holding_up_the_fastest_gateway() -> None:
+    stream, streamed = replace(CELL, kind="sse"), replace(CELL, kind="sse", requests_per_s=125.0)
+    report = markdown(run_of(result("direct", CELL, stream), result("fused", GATEWAY_CELL), result("bypass", streamed)))
+    said = (
+        "The load generator alone, against Envoy's own answer: 50,000/s at 16. "
+        "The model server alone: 4.0 times the fastest gateway (JSON, 16 connections), or more."
+    )
+    assert said in " ".join(report.split())
+
+
+def test_target_that_did_not_start_is_named_with_its_reason() -> None:
+    run = replace(run_of(), left_out={"bypass": "routes[0].bypass: unknown key"})
+    assert "**Left out, Attaché bypassed did not start:** routes[0].bypass: unknown key" in markdown(run)
 
 
 def test_turns_with_a_call_are_shown_with_their_parts_and_errors() -> None:
