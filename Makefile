@@ -55,8 +55,8 @@ $(PEERS)/.ready: benchmarks/requirements.lock
 	@touch $@
 
 .PHONY: bench
-bench: $(READY) $(PEERS)/.ready ## Measure Attaché beside Envoy alone, agentic-api and the model server alone
-	$(BIN)/python -m benchmarks
+bench: $(READY) $(PEERS)/.ready ## Measure Attaché beside Envoy alone, agentic-api and the model server alone (BENCH=--quick)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 .PHONY: proto
 proto: $(READY) ## Regenerate the ext_proc wire messages from our .proto

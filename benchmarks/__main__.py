@@ -1,34 +1,27 @@
-"""`python -m benchmarks`: measure everything in one run, print the table, write it to `benchmarks/results/`."""
+"""`python -m benchmarks`: measure everything in one run, print the report, write it to `benchmarks/results/`."""
 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-import orjson
 import uvloop
 
-from attache_core.json_codec import decode
 from benchmarks.histories import HistoriesResult, measure_histories
 from benchmarks.machine import machine_line, versions
 from benchmarks.measure import TargetResult, measure_generator, measure_target
-from benchmarks.panels import panels_of
 from benchmarks.plan import FULL, QUICK, Plan
-from benchmarks.ratios import changes, ratios_of
-from benchmarks.report import markdown
+from benchmarks.record import draw, write
 from benchmarks.run import Run
-from benchmarks.summary import summary_lines
 from benchmarks.targets import (
     GATEWAYS,
-    PEERS,
     TARGETS,
     Sizes,
     Target,
@@ -47,7 +40,7 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks; exits 1 when a response was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a minute or two, and only one round")
+    parser.add_argument("--quick", action="store_true", help="a few minutes, only one round, shorter cells")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
     only = parser.add_mutually_exclusive_group()
     for part, costs in (("calls", "turns with an MCP call"), ("histories", "turns after histories")):
@@ -58,14 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--envoy-threads", type=int, help="worker threads of every Envoy; otherwise one for each core")
     parser.add_argument(
-        "--out", type=Path, default=RESULTS, help="where latest.json, latest.md, latest.png and summary.md go"
+        "--out", type=Path, default=RESULTS, help="where latest (or quick, calls, histories) .json, .md and .png go"
     )
     options = parser.parse_args(arguments)
     plan = QUICK if options.quick else FULL
     plan = replace(plan, rounds=options.rounds or plan.rounds)
     plan = replace(plan, only=options.only)
     run = uvloop.run(_measure(plan, Sizes(options.envoy_threads, options.workers), options.targets))
-    _write(run, options.out, plan.only or "latest")
+    name = plan.only or ("quick" if options.quick else "latest")
+    sys.stdout.write(write(run, options.out, name))
+    draw(options.out, name)
     sys.exit(1 if run.errors else 0)
 
 
@@ -146,33 +141,6 @@ async def _measure_generator(model: Target, sizes: Sizes, plan: Plan) -> dict[in
     with tempfile.TemporaryDirectory(prefix="attache-bench-") as folder:
         async with running_envoy(model.url, Path(folder), sizes) as (_, _, answered):
             return await measure_generator(answered, plan)
-
-
-def _write(run: Run, folder: Path, name: str) -> None:
-    """The report, the summary alone, and everything as JSON, from which the next run takes the ratios to compare."""
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{name}.json"
-    before = decode(kept.read_bytes()) if kept.exists() else {}
-    now = ratios_of(run)
-    report = markdown(run, changes(before.get("ratios", {}), now), before.get("when", ""))
-    (folder / f"{name}.md").write_text(report)
-    if run.targets:
-        (folder / "summary.md").write_text("\n".join(summary_lines(run)) + "\n")
-    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-    told = {**{field.name: getattr(run, field.name) for field in fields(run)}, "ratios": now, "panels": panels_of(run)}
-    kept.write_bytes(orjson.dumps(told, option=options) + b"\n")
-    sys.stdout.write(report)
-    _draw(kept)
-
-
-def _draw(kept: Path) -> None:
-    """A picture of what was kept, where there is what draws it."""
-    python = PEERS / "python"
-    if not python.exists():
-        sys.stderr.write(f"no plot: {python} is not there; `make bench` installs it\n")
-        return
-    script = Path(__file__).parent / "plot.py"
-    subprocess.run((python, script, kept, kept.with_suffix(".png")), check=True, env={"MPLBACKEND": "agg"})
 
 
 if __name__ == "__main__":

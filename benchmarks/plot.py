@@ -29,8 +29,10 @@ STYLES = {
 
 
 def draw(run: dict[str, Any], picture: Path) -> None:
-    """Write the panels of a run as a PNG."""
+    """Write the panels of a run as a PNG; nothing when it has none."""
     panels = run["panels"]
+    if not panels:
+        return
     rows = -(-len(panels) // COLUMNS)
     figure, grid = plt.subplots(rows, COLUMNS, figsize=(12, ROW_INCHES * rows), squeeze=False)
     places = list(grid.flat)
