@@ -122,6 +122,8 @@ def _added_p99_ms(paced: PacedResult | None, alone: PacedResult | None) -> float
     """Infinite where streams did not end: the delays of what never came are not among those that were measured."""
     if paced is None or alone is None:
         return None
+    if not paced.errors and not (paced.kept_up and alone.kept_up):
+        return None
     return inf if paced.errors else paced.delay_p99_ms - alone.delay_p99_ms
 
 

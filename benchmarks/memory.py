@@ -3,7 +3,7 @@
 As many streams as are measured are opened in three waves, slow ones, so that nothing piles up. What one takes is what
 all of the first wave added to the gateway as it was before, divided by how many there are: buffers, pools and code that
 the first streams of a process bring with them are in it. What one leaves behind is what the last wave added to what the
-ones before it had left, since a process keeps what it will use again.
+ones before it had left, since a process keeps what it will use again. Both are of anonymous memory.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ async def measure_memory(target: Target, count: int) -> MemoryResult:
     """Measure `count` streams, in each wave."""
     idle = memory_of(target.pid)
     failures: Counter[str] = Counter()
-    open_pss: list[int] = []
-    ended_pss: list[int] = []
+    open_bytes: list[int] = []
+    ended_bytes: list[int] = []
     for _ in range(WAVES):
         body = encode({"model": MODEL, "input": QUESTION, "stream": True, "store": target.keeps_state})
         streams = Streams(target.url, body, count)
         await streams.begin(RAMP_S, DRAIN_S)
-        open_pss.append(memory_of(target.pid).pss)
+        open_bytes.append(memory_of(target.pid).anonymous)
         await streams.end(DRAIN_S)
         await asyncio.sleep(SETTLE_S)
-        ended_pss.append(memory_of(target.pid).pss)
+        ended_bytes.append(memory_of(target.pid).anonymous)
         failures += streams.failures
     return MemoryResult(
         idle=idle,
         streams=count,
-        in_flight=(open_pss[0] - idle.pss) / count,
-        left=(ended_pss[-1] - ended_pss[-2]) / count,
+        in_flight=(open_bytes[0] - idle.anonymous) / count,
+        left=(ended_bytes[-1] - ended_bytes[-2]) / count,
         failures=dict(failures),
     )

@@ -2,7 +2,8 @@
 
 All streams are opened first; then, for a while, CPU is counted, and of the events sent in that while how late they
 came, however long that took. What a gateway adds is what it is later than the model server's own stream of the same
-run, whose lateness is the load generator's. A gateway that keeps state stores the streams.
+run, whose lateness is the load generator's. It says nothing where the model server could not send as much as it should,
+which shows in how much came. A gateway that keeps state stores the streams.
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ from benchmarks.usage import cpu_s
 
 EVENTS_PER_S = 50
 RAMP_S = 1.0
+BEGIN_S = 3.0
+"""Streams go on for so long before they are measured: until then the last of them must have begun."""
+
 SETTLE_S = 0.3
 DRAIN_S = 10.0
+KEPT_UP = 0.9
+"""The share of all events that must be deltas which were sent and came; some few of each stream are other events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class PacedResult:
         delay_p50_ms: from when the model server sent a delta until its event was complete here.
         delay_p99_ms: the same.
         target_cores: CPU seconds of the gateway's processes a second; of the others likewise.
-        failures: streams that did not end well, by what was wrong.
+        failures: streams that did not end well, or were over before they had been measured, by what was wrong.
     """
 
     streams: int
@@ -52,10 +58,15 @@ class PacedResult:
         """How many streams did not end well."""
         return sum(self.failures.values())
 
+    @property
+    def kept_up(self) -> bool:
+        """Whether the model server sent what it should: what the delays are worth hangs on it."""
+        return self.events_per_s >= KEPT_UP * EVENTS_PER_S * self.streams
+
 
 async def measure_paced(target: Target, model: Target, count: int, duration_s: float) -> PacedResult:
     """Measure `count` streams for `duration_s`."""
-    deltas = ceil(EVENTS_PER_S * (RAMP_S + SETTLE_S + duration_s))
+    deltas = ceil(EVENTS_PER_S * (BEGIN_S + SETTLE_S + duration_s))
     named = f"bench-{deltas}@{EVENTS_PER_S}"
     body = encode({"model": named, "input": QUESTION, "stream": True, "store": target.keeps_state})
     streams = Streams(target.url, body, count)
@@ -64,6 +75,7 @@ async def measure_paced(target: Target, model: Target, count: int, duration_s: f
     before, from_us, started_at = cpu_s(target, model), monotonic_ns() // 1000, perf_counter()
     await asyncio.sleep(duration_s)
     spent, until_us, elapsed_s = cpu_s(target, model), monotonic_ns() // 1000, perf_counter() - started_at
+    streams.failures["over too early"] = count - streams.open - streams.failures.total()
     await streams.end(DRAIN_S)
     delays_ms = [
         delta.delay_us / 1000
@@ -80,5 +92,5 @@ async def measure_paced(target: Target, model: Target, count: int, duration_s: f
         target_cores=(spent.target - before.target) / elapsed_s,
         model_cores=(spent.model - before.model) / elapsed_s,
         generator_cores=(spent.generator - before.generator) / elapsed_s,
-        failures=dict(streams.failures),
+        failures=dict(+streams.failures),
     )

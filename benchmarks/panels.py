@@ -139,4 +139,4 @@ def _history_ms(run: Run, history: History, target: str) -> float | None:
 
 def _delay_ms(run: Run, streams: int, name: str, target: str) -> float | None:
     paced = run.paced(target, streams)
-    return float(getattr(paced, name)) if paced and not paced.errors else None
+    return float(getattr(paced, name)) if paced and paced.kept_up and not paced.errors else None

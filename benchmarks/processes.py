@@ -26,11 +26,13 @@ class Memory:
     Attributes:
         pss: pages that several processes map are divided among them: what the tree takes as a whole.
         uss: only pages that one process has for itself: what would be free if it ended.
+        anonymous: what of `pss` no file stands behind, and so does not change when another process maps the same file.
         processes: how many there are.
     """
 
     pss: int
     uss: int
+    anonymous: int
     processes: int
 
 
@@ -45,6 +47,7 @@ def memory_of(pid: int) -> Memory:
     return Memory(
         pss=sum(rollup["Pss"] for rollup in rollups),
         uss=sum(rollup["Private_Clean"] + rollup["Private_Dirty"] for rollup in rollups),
+        anonymous=sum(rollup["Pss_Anon"] for rollup in rollups),
         processes=len(rollups),
     )
 

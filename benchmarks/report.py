@@ -33,7 +33,8 @@ the load generator's. Stored turns are compared with the model server's stateles
 ABOUT_PACED = """\
 So many streams at once, each with {rate} events a second, stored by gateways that can. The delay of a delta is from
 when the model server sent it until its event was complete at the client; `added` is what it is more than without a
-gateway, by the same percentile. CPU is in cores: seconds a second.
+gateway, by the same percentile. CPU is in cores: seconds a second. A delay is worth nothing where the model server was
+kept from sending what it should.
 """
 
 ABOUT_STARTS = """\
@@ -167,8 +168,9 @@ def _paced_lines(run: Run) -> Iterator[str]:
 def _paced_row(target: str, paced: PacedResult, alone: PacedResult | None) -> str:
     p50 = f"{paced.delay_p50_ms - alone.delay_p50_ms:+.2f}" if alone else "-"
     p99 = f"{paced.delay_p99_ms - alone.delay_p99_ms:+.2f}" if alone else "-"
+    name = NAMES[target] + _failed_text(paced.failures) + ("" if paced.kept_up else " **model server held up**")
     return (
-        f"| {paced.streams} | {NAMES[target]}{_failed_text(paced.failures)} | {paced.events_per_s:,.0f} "
+        f"| {paced.streams} | {name} | {paced.events_per_s:,.0f} "
         f"| {paced.delay_p50_ms:.2f} | {p50} | {paced.delay_p99_ms:.2f} | {p99} "
         f"| {paced.target_cores:.2f} | {paced.model_cores:.2f} | {paced.generator_cores:.2f} |"
     )

@@ -144,6 +144,7 @@ def median_of(memories: Sequence[Memory]) -> Memory:
     return Memory(
         pss=round(median(memory.pss for memory in memories)),
         uss=round(median(memory.uss for memory in memories)),
+        anonymous=round(median(memory.anonymous for memory in memories)),
         processes=max(memory.processes for memory in memories),
     )
 

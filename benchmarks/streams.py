@@ -46,6 +46,7 @@ class Streams:
 
     Attributes:
         readers: one for each stream.
+        open: how many have not ended.
         failures: streams that did not end well, by what was wrong: the status, `lost`, `late`.
     """
 
@@ -56,7 +57,7 @@ class Streams:
         self._request = request_bytes(url, body)
         self._connections: list[ClientConnection] = []
         self._begun: set[DeltaReader] = set()
-        self._open = count
+        self.open = count
         self._all_begun = asyncio.Event()
         self._all_ended = asyncio.Event()
 
@@ -71,7 +72,7 @@ class Streams:
     async def end(self, timeout_s: float) -> None:
         """Return once all have ended; those that have not by then are cut off, and late."""
         if not await _set_within(self._all_ended, timeout_s):
-            self.failures["late"] += self._open
+            self.failures["late"] += self.open
         for connection in self._connections:
             connection.close()
 
@@ -84,8 +85,8 @@ class Streams:
             if exchanged.status != 200:
                 self.failures[str(exchanged.status) if exchanged.status else "lost"] += 1
             self._has_begun(reader)
-            self._open -= 1
-            if not self._open:
+            self.open -= 1
+            if not self.open:
                 self._all_ended.set()
 
         return await connect(self._url, ended, watch=came)

@@ -44,7 +44,7 @@ PACED = PacedResult(
     generator_cores=0.0625,
     failures={},
 )
-IDLE = Memory(pss=0, uss=0, processes=1)
+IDLE = Memory(pss=0, uss=0, anonymous=0, processes=1)
 MEMORY = MemoryResult(IDLE, streams=64, in_flight=100 * 1024.0, left=1024.0, failures={})
 CALL = CallResult(
     target="fused",
@@ -185,6 +185,16 @@ def test_aim_is_of_the_ratio_or_of_the_figure(
     aim: Aim, ours: float | None, theirs: float | None, reached: bool | None
 ) -> None:
     assert Row("a row", "ms", ours, theirs, aim).reached is reached
+
+
+def test_delay_is_not_known_where_the_model_server_was_held_up() -> None:
+    run = whole_run()
+    slow = [
+        replace(target, paced=[replace(PACED, events_per_s=2800.0)]) if target.target == "direct" else target
+        for target in run.targets
+    ]
+    (row,) = [row for row in rows_of(replace(run, targets=slow)) if "added delay" in row.what]
+    assert (row.ours, row.theirs, row.reached) == (None, None, None)
 
 
 def test_delay_of_streams_that_did_not_all_end_reaches_nothing() -> None:

@@ -112,7 +112,7 @@ async def test_cpu_and_memory_are_those_of_a_process_and_its_children() -> None:
         process.stdin.close()
         await process.wait()
     assert (memory.processes, 0 < memory.uss <= memory.pss, cpu_s >= 0.4) == (2, True, True)
-    assert (memory_of(process.pid), cpu_s_of(process.pid)) == (Memory(0, 0, 0), 0.0)
+    assert (memory_of(process.pid), cpu_s_of(process.pid)) == (Memory(0, 0, 0, 0), 0.0)
 
 
 async def test_cpu_of_threads_that_have_ended_is_counted() -> None:
