@@ -14,10 +14,10 @@ _REACHED = {True: "yes", False: "**no**", None: "-"}
 
 
 def summary_lines(run: Run) -> Iterator[str]:
-    """A table with one line for each row."""
+    """A table with one line for each row that has a figure."""
     yield "| | Attaché | agentic-api | ratio | aim | reached |"
     yield "| --- | ---: | ---: | ---: | ---: | --- |"
-    for row in rows_of(run):
+    for row in (row for row in rows_of(run) if (row.ours, row.theirs) != (None, None)):
         aim = _aim_text(row.aim, row.unit)
         ours, theirs = (_figure_text(figure, row.unit) for figure in (row.ours, row.theirs))
         yield f"| {row.what} | {ours} | {theirs} | {_ratio_text(row)} | {aim} | {_REACHED[row.reached]} |"

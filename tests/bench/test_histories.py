@@ -40,9 +40,9 @@ def test_histories_are_every_depth_unstored_and_stored_then_every_conversation()
 
 @pytest.mark.e2e
 async def test_turns_after_histories_send_the_model_as_many_items_as_the_turns_beside_them() -> None:
-    async with asyncio.timeout(60), running_model_server() as server:
+    async with asyncio.timeout(120), running_model_server() as server:
         model = Target("direct", server.url, 0)
-        async with running_target("fused", model, Sizes()) as fused:
+        async with running_target("fused", model, Sizes(envoy_threads=1, workers=1)) as fused:
             result = await measure_histories(model, [fused], PLAN)
     sent = [len(request.body["input"]) for request in server.requests[3:]]
     direct, through = sent[::2], sent[1::2]
