@@ -1,8 +1,9 @@
 -- Lets a request that needs no state and no tool of the gateway's take the route on which its chain is switched off.
 --
--- Knows the few forms of a create request that the chain would pass on as they are, and takes no other. Every function
--- below but the last looks at the text at a place and returns the place behind what it recognised, or nil. It goes
--- before this text what MAX_BODY_BYTES, MAX_INPUT_ITEMS, MAX_TOOLS and LOOKED_AT are.
+-- Knows the few forms of a create request that the chain would pass on as they are, and takes no other. What recognises
+-- a form is a function of the text and a place in it, and returns the place behind the form, or nil. Before this text
+-- stands what MAX_BODY_BYTES, MAX_INPUT_ITEMS, MAX_TOOLS, LOOKED_AT, METADATA and TENANT_HEADER are. A mistake in here
+-- is logged by Envoy, and its request passes the chain.
 
 local byte, find = string.byte, string.find
 

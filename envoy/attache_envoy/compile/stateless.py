@@ -53,7 +53,7 @@ def _bounds(gateway: Gateway, chain: PlannedChain) -> str:
         "MAX_INPUT_ITEMS": min((MAX_INPUT_ITEMS, *chain.settings_of("max_input_items"))),
         "MAX_TOOLS": min(MAX_TOOLS, gateway.mcp.max_tools_per_request),
     }
-    looked_at = ", ".join(f"{name} = true" for name in sorted(LOOKED_AT))
+    looked_at = ", ".join(f'["{name}"] = true' for name in sorted(LOOKED_AT))
     lines = [f"local {name} = {value}" for name, value in numbers.items()]
     texts = {"METADATA": METADATA, "TENANT_HEADER": VERIFIED_TENANT}
     lines += [f"local {name} = {json_codec.encode(value).decode()}" for name, value in texts.items()]
