@@ -29,6 +29,10 @@ class GuardConfig(FilterConfig):
 
 
 class PassingFilter(TurnFilter[FilterConfig]):
+    @classmethod
+    def may_be_bypassed(cls, config: FilterConfig) -> bool:
+        return True
+
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         return below(turn)
 
@@ -36,6 +40,10 @@ class PassingFilter(TurnFilter[FilterConfig]):
 class LoopingFilter(TurnFilter[LoopConfig]):
     config_type = LoopConfig
     calls_below_again = True
+
+    @classmethod
+    def may_be_bypassed(cls, config: LoopConfig) -> bool:
+        return True
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         return below(turn)
@@ -59,6 +67,10 @@ class AskingConfig(ChatConfig):
 
 class AskingFilter(InferenceFilter[AskingConfig]):
     config_type = AskingConfig
+
+    @classmethod
+    def may_be_bypassed(cls, config: AskingConfig) -> bool:
+        return True
 
     def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
         raise NotImplementedError

@@ -74,6 +74,18 @@ REQUIREMENTS = (
         (f"{_COMPILE}/test_real_envoy.py",),
     ),
     Requirement(
+        "envoy-bypass",
+        DESIGN,
+        "What `bypass: stateless` lets past a chain, the chain would have passed on unchanged; nothing else gets past.",
+        ("tests/e2e/test_bypass.py", f"{_COMPILE}/test_stateless.py"),
+    ),
+    Requirement(
+        "envoy-models",
+        DESIGN,
+        "Envoy chooses the upstream of a whole turn by the model that the request names; an unknown one is 404.",
+        ("tests/e2e/test_models.py",),
+    ),
+    Requirement(
         "envoy-version",
         bug("envoyproxy/envoy", 44605),
         "An Envoy that is too old for the placement is refused with the reason; the oldest ones are tested.",

@@ -114,6 +114,9 @@ _MOVED = {
 }
 """Parameters of the Chat Completions API, and where the Responses API has them."""
 
+LOOKED_AT = frozenset({*CreateRequest.model_fields, *_MOVED})
+"""The parameters that the gateway knows; any other is an inference server's own, and goes on as it came."""
+
 
 def _refuse_parameters(body: Json) -> None:
     for name, successor in _MOVED.items():

@@ -57,11 +57,16 @@ def render(bootstrap: Json) -> str:
 def _clusters(gateway: Gateway, plan: Plan, sockets: Sockets) -> list[Cluster]:
     jwt = gateway.authentication and gateway.authentication.jwt
     issuer = jwt and jwt.jwks_server
-    foreign = [element for chain in plan.chains for element in chain.elements if isinstance(element, PlannedForeign)]
+    foreign = {
+        element.name: element
+        for chain in plan.chains
+        for element in chain.elements
+        if isinstance(element, PlannedForeign)
+    }
     return [
         workers_cluster(gateway, sockets),
         *(upstream_cluster(name, upstream) for name, upstream in gateway.upstreams.items()),
-        *(foreign_cluster(gateway, element) for element in foreign),
+        *(foreign_cluster(gateway, element) for element in foreign.values()),
         *([jwks_cluster(issuer)] if issuer else []),
     ]
 

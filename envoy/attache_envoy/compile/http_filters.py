@@ -9,7 +9,8 @@ of the listener would see what our own filters answer as well).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import assert_never
 
 import betterproto2
@@ -37,6 +38,8 @@ from attache_filters.extproc.headers import INTERNAL_PREFIX
 
 _ENVOY_PREFIX = "x-envoy-"
 
+NO_SCRIPTS: Mapping[str, HttpFilter] = MappingProxyType({})
+
 
 def _without(prefix: str) -> HeaderMutation:
     matcher = StringMatcher(prefix=prefix, ignore_case=True)
@@ -62,24 +65,46 @@ def filter_names(chain: PlannedChain) -> list[str]:
     return [filter_name(element) for element in chain.elements]
 
 
-def http_filters(chains: Iterable[PlannedChain], authentication: Authentication | None = None) -> list[HttpFilter]:
+def http_filters(
+    chains: Iterable[PlannedChain],
+    authentication: Authentication | None = None,
+    early: Iterable[HttpFilter] = (),
+    scripts: Mapping[str, HttpFilter] = NO_SCRIPTS,
+) -> list[HttpFilter]:
     """The filters of all chains, switched off until a route switches them on, between the two that guard our headers.
 
-    Where clients must show who they are, that comes before all that is a chain's.
+    Where clients must show who they are, that comes before all that is a chain's; then what is `early`. `scripts` are
+    asked before the first segment of the chain that they are of.
 
     A native filter has no `typed_config` here: it is of a type that we need not know, and is added to the JSON
     (`native_configs`).
     """
-    elements = [element for chain in chains for element in chain.elements]
     return [
         _named(
             "attache.clean_response", HeaderMutationFilter(mutations=Mutations(response_mutations=_REMOVE_INTERNAL))
         ),
         *authentication_filters(authentication),
-        *(_element_filter(element) for element in elements),
+        *early,
+        *(each for source, plans in _by_source(chains).items() for each in _chain_filters(plans, scripts.get(source))),
         _named("attache.clean_request", _clean_request()),
         _named("envoy.filters.http.router", Router(suppress_envoy_headers=True)),
     ]
+
+
+def _chain_filters(plans: Sequence[PlannedChain], script: HttpFilter | None) -> Iterator[HttpFilter]:
+    """The filters of one chain: in each place, what its plans have there. They differ in their segments alone."""
+    above = len(plans[0].above_hosted)
+    for place, elements in enumerate(zip(*(chain.elements for chain in plans), strict=True)):
+        if place == above and script is not None:
+            yield script
+        yield from {filter_name(element): _element_filter(element) for element in elements}.values()
+
+
+def _by_source(chains: Iterable[PlannedChain]) -> Mapping[str, list[PlannedChain]]:
+    plans: dict[str, list[PlannedChain]] = {}
+    for chain in chains:
+        plans.setdefault(chain.source, []).append(chain)
+    return plans
 
 
 def upstream_filters(api_key: ApiKey | None) -> list[HttpFilter]:

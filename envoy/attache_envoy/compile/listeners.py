@@ -23,9 +23,11 @@ from attache_core.json_codec import Json
 from attache_envoy.compile.http_filters import forged_headers, http_filters, native_configs
 from attache_envoy.compile.local_replies import local_replies
 from attache_envoy.compile.messages import NO_LIMIT, OWNER_ONLY, as_json, packed, seconds, tcp_address, unix_address
+from attache_envoy.compile.models import model_filter
 from attache_envoy.compile.plan import Plan, PlannedChain, PlannedSegment
 from attache_envoy.compile.routes import gateway_routes, loop_routes
 from attache_envoy.compile.sockets import Sockets
+from attache_envoy.compile.stateless import bypass_filter
 from attache_envoy.gateway.model import Gateway
 
 GATEWAY_LISTENER = "gateway"
@@ -34,7 +36,9 @@ GATEWAY_LISTENER = "gateway"
 def gateway_listener(gateway: Gateway, plan: Plan) -> Json:
     """The listener that clients use: the edge, which trusts nothing that a request says about itself."""
     manager = _connection_manager(gateway, GATEWAY_LISTENER, plan.chains, gateway_routes(gateway, plan))
-    manager.http_filters = http_filters(plan.chains, gateway.authentication)
+    early = [model_filter()] if any(map(gateway.chooses_by_model, gateway.routes)) else []
+    scripts = {chain.source: bypass_filter(gateway, chain) for chain in plan.bypassed(gateway)}
+    manager.http_filters = http_filters(plan.chains, gateway.authentication, early=early, scripts=scripts)
     manager.use_remote_address = True
     manager.request_timeout = seconds(gateway.timeouts.request_s)
     manager.early_header_mutation_extensions = [forged_headers()]

@@ -1,16 +1,19 @@
 """A gateway's chains cut into segments: what shares one ext_proc stream, and what a loop listener holds.
 
 Knows entries and filter classes; is unaware of Envoy's configuration. Invariants: the hosted filters of a chain's
-segments, joined, are the chain's hosted filters in order; names are unique in the gateway; only chains that a route
-leads to are planned. A chain with a loop listener is planned once for each inference server that its routes lead to:
-the listener must know where its rounds go, and the filter that asks a server is set up for it. The first of these
-plans has the chain's name, a further one `{chain}@{upstream}`.
+segments, joined, are the chain's hosted filters in order; names of segments are unique in the gateway; only chains
+that a route leads to are planned. A chain with a loop listener is planned once for each inference server that its
+routes lead to: the listener must know where its rounds go, and the filter that asks a server is set up for it. The
+first of these plans has the chain's name, a further one `{chain}@{upstream}`; what stands between their segments is
+the same in each, and has one name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
 
 from attache_core.json_codec import Json
 from attache_envoy.compile.asking import entry_for
@@ -98,6 +101,17 @@ class PlannedChain:
         """Whether a segment of it has a loop listener, so that an exchange may be silent while other rounds run."""
         return any(isinstance(element, PlannedSegment) and element.calls_below_again for element in self.elements)
 
+    @property
+    def above_hosted(self) -> tuple[Element, ...]:
+        """What stands above its first segment: what a bypassed request passes all the same."""
+        return tuple(takewhile(lambda element: not isinstance(element, PlannedSegment), self.elements))
+
+    def settings_of(self, name: str) -> tuple[Any, ...]:
+        """What its hosted filters have for a setting of that name, outermost first."""
+        segments = [element for element in self.elements if isinstance(element, PlannedSegment)]
+        configs = [entry.config for segment in segments for entry in segment.entries]
+        return tuple(getattr(config, name) for config in configs if hasattr(config, name))
+
     def below(self, segment: str) -> PlannedChain:
         """What stands under a segment: the chain of its loop listener."""
         names = [element.name for element in self.elements]
@@ -117,6 +131,11 @@ class Plan:
     def chain_of(self, gateway: Gateway, route: Route) -> PlannedChain | None:
         """What a route's requests pass; None where Envoy alone passes them on."""
         return next((chain for chain in self.chains if chain.serves(gateway, route)), None)
+
+    def bypassed(self, gateway: Gateway) -> tuple[PlannedChain, ...]:
+        """The chains that a route lets stateless requests past."""
+        sources = {route.chain for route in gateway.routes if route.bypass is not None}
+        return tuple(chain for chain in self.chains if chain.source in sources)
 
     @property
     def segments(self) -> tuple[PlannedSegment, ...]:
@@ -157,7 +176,7 @@ def _plans_of(gateway: Gateway, name: str, filters: Mapping[str, FilterClass]) -
     for number, upstream in enumerate(upstreams):
         planned_name = f"{name}@{upstream}" if number else name
         entries = [entry_for(gateway.upstreams[upstream], entry, filters) for entry in flatten(gateway.chains[name])]
-        elements = _Cutter(planned_name, gateway.placement, filters).cut(entries)
+        elements = _Cutter(planned_name, name, gateway.placement, filters).cut(entries)
         chain = PlannedChain(planned_name, elements, name, (upstream,))
         if not chain.has_loop:
             yield replace(chain, upstreams=upstreams)
@@ -174,6 +193,7 @@ def _is_ext_proc(element: Element) -> bool:
 @dataclass(slots=True)
 class _Cutter:
     chain: str
+    source: str
     placement: Placement
     filters: Mapping[str, FilterClass]
     names: set[str] = field(default_factory=set)
@@ -219,8 +239,8 @@ class _Cutter:
 
     def _other(self, position: int, entry: NativeEntry | ExtProcEntry) -> Element:
         if isinstance(entry, NativeEntry):
-            return PlannedNative(f"{entry.envoy.name}/{self.chain}/{position}", entry.envoy.typed_config)
-        return PlannedForeign(f"foreign/{self.chain}/{position}", entry.ext_proc)
+            return PlannedNative(f"{entry.envoy.name}/{self.source}/{position}", entry.envoy.typed_config)
+        return PlannedForeign(f"foreign/{self.source}/{position}", entry.ext_proc)
 
     def _unique(self, name: str) -> str:
         candidate, number = name, 2

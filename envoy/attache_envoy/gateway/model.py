@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
@@ -30,11 +30,14 @@ from attache_core.tools.shell.settings import ShellSettings
 from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.turn.compaction.settings import CompactionSettings
 from attache_envoy.gateway.authentication import Authentication
+from attache_envoy.gateway.bypass import bypass_problems
 from attache_envoy.gateway.entries import Chain, FilterCheck, FilterEntry, flatten, hands_turns_down
+from attache_envoy.gateway.models import by_precedence, given_twice
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
 from attache_envoy.gateway.section import Section
 from attache_envoy.gateway.tools import ToolSections
 from attache_envoy.gateway.upstream import Upstream
+from attache_filters.sdk.registry import FilterClass
 
 Placement = Literal["fused", "split"]
 _NOT_ASKED_OVER_CHAT = (
@@ -164,12 +167,24 @@ class Route(Section):
     """The chain they pass; without one, Envoy alone passes them to the upstream."""
 
     upstream: str | None = None
-    """Which upstream; without one, the upstream named `default`, or else the first."""
+    """Which upstream; without one, the upstream that has the request's model, where upstreams have `models`, and else
+    the upstream named `default`, or the first."""
+
+    bypass: Literal["stateless"] | None = None
+    """`stateless`: a request that needs neither state nor a tool of the gateway's goes from Envoy to the upstream, and
+    its answer back as it is. Only for the path `/v1/responses` and upstreams with `dialect: openai`."""
 
     @property
     def asks_readiness(self) -> bool:
         """Whether it is the one for `GET /ready`, whichever upstream it leads to, which needs no credential."""
         return self.model_copy(update={"upstream": None}) == Route.model_validate(READY_ROUTE)
+
+
+class Choice(NamedTuple):
+    """One of the ways that a route may lead: with its `upstream`, for requests of a model, or for all others (None)."""
+
+    route: Route
+    model: str | None
 
 
 class Limits(Section):
@@ -194,6 +209,10 @@ class Limits(Section):
 
     max_header_kib: int = Field(default=60, ge=1, le=8192)
     """The size of a request's headers; larger ones are answered with 431."""
+
+    max_bypass_bytes: int = Field(default=64 * 2**10, ge=1)
+    """The size of a request that `bypass: stateless` looks at. A larger one passes the chain, and so does one without a
+    `content-length`, or one that is larger than `connection_buffer_bytes`."""
 
     connection_buffer_bytes: int = Field(default=2**20, ge=2**14, le=2**30)
     """How much Envoy holds per connection before it stops reading."""
@@ -289,8 +308,27 @@ class Gateway(Section):
 
     @property
     def default_upstream(self) -> str:
-        """The upstream of routes that name none."""
-        return DEFAULT_UPSTREAM if DEFAULT_UPSTREAM in self.upstreams else next(iter(self.upstreams))
+        """The upstream of routes that name none, and, where others have `models`, of all models that none has."""
+        others = [name for name, each in self.upstreams.items() if not each.models] or list(self.upstreams)
+        return DEFAULT_UPSTREAM if DEFAULT_UPSTREAM in others else others[0]
+
+    @property
+    def knows_all_models(self) -> bool:
+        """Whether every upstream says which models it has, so that another one is unknown."""
+        return all(each.models for each in self.upstreams.values())
+
+    def chooses_by_model(self, route: Route) -> bool:
+        """Whether a route's upstream depends on the model that a request names in its body."""
+        has_body = not route.match.methods or "POST" in route.match.methods
+        return route.upstream is None and has_body and any(each.models for each in self.upstreams.values())
+
+    def choices(self, route: Route) -> tuple[Choice, ...]:
+        """The ways that a route may lead, those that count first before the others; the last one is for no model."""
+        if not self.chooses_by_model(route):
+            return (Choice(route, None),)
+        models = by_precedence({name: each.models for name, each in self.upstreams.items()})
+        named = [(name, pattern) for pattern, name in models] + [(self.default_upstream, None)]
+        return tuple(Choice(route.model_copy(update={"upstream": name}), pattern) for name, pattern in named)
 
     def upstream_of(self, route: Route) -> str:
         """The name of a route's upstream."""
@@ -298,7 +336,8 @@ class Gateway(Section):
 
     def upstreams_of(self, chain: str) -> tuple[str, ...]:
         """The names of the upstreams that a chain's routes lead to, in the order of the routes."""
-        return tuple(dict.fromkeys(self.upstream_of(route) for route in self.routes if route.chain == chain))
+        leading = [choice for route in self.routes if route.chain == chain for choice in self.choices(route)]
+        return tuple(dict.fromkeys(self.upstream_of(choice.route) for choice in leading))
 
     @property
     def envoys_secrets(self) -> tuple[str, ...]:
@@ -344,6 +383,11 @@ class Gateway(Section):
     def _check_upstreams(cls, value: dict[str, Upstream]) -> dict[str, Upstream]:
         if not value:
             raise ValueError("name at least one inference server, such as {vllm: {url: http://127.0.0.1:8000}}.")
+        twice = [
+            custom_error(f"the upstream {other!r} has this model already: each is had by one.", (name, "models", place))
+            for name, place, other in given_twice({name: each.models for name, each in value.items()})
+        ]
+        reject("upstreams", twice)
         return value
 
     @field_validator("chains", mode="before")
@@ -413,8 +457,20 @@ class Gateway(Section):
             for upstream in self.upstreams_of(chain)
             if self.upstreams[upstream].api == "chat_completions" and hands_turns_down(entries, filters)
         ]
-        reject("Gateway", [*unused, *mute])
+        bypassed = [
+            custom_error(problem, ("routes", index, "bypass"))
+            for index, route in enumerate(self.routes)
+            if route.bypass is not None
+            for problem in self._bypass_problems(route, filters)
+        ]
+        reject("Gateway", [*unused, *mute, *bypassed])
         return self
+
+    def _bypass_problems(self, route: Route, filters: Mapping[str, FilterClass]) -> Iterator[str]:
+        chain = None if route.chain is None else self.chains[route.chain]
+        names = [self.upstream_of(choice.route) for choice in self.choices(route)]
+        upstreams = {name: self.upstreams[name] for name in names}
+        return bypass_problems(route.match.path, chain, upstreams, filters)
 
 
 def _compacts(entries: Chain) -> bool:

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from attache_core.events.dialects import DialectName
 from attache_core.tools.outbound.secret import ApiKey
+from attache_envoy.gateway.models import ModelPattern
 from attache_envoy.gateway.problems import custom_error, reject
 from attache_envoy.gateway.section import Section
 
@@ -27,6 +28,10 @@ class Upstream(Section):
     api: Api = "responses"
     """`responses`: it answers `POST /v1/responses`. `chat_completions`: only `POST /v1/chat/completions`; chains ask it
     by the filter `chat_completions` where they say `upstream_round`."""
+
+    models: tuple[ModelPattern, ...] = ()
+    """The models that it has: names, or beginnings such as `qwen3-*`. Routes that name no upstream then choose one by
+    the `model` of a request; an upstream without `models` takes all models that no other one has."""
 
     dialect: DialectName = "auto"
     """What its Responses API is like; `auto` recognises it from what it says. An `upstream_round` that names a dialect

@@ -29,6 +29,11 @@ class Compact(TurnFilter[CompactConfig]):
     config_type = CompactConfig
     calls_below_again = True
 
+    @classmethod
+    def may_be_bypassed(cls, config: CompactConfig) -> bool:
+        """See `Filter.may_be_bypassed`."""
+        return config.threshold_tokens is None
+
     def __init__(self, config: CompactConfig, services: Services) -> None:
         super().__init__(config, services)
         self._seal = require_seal(services)

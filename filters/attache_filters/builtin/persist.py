@@ -54,6 +54,11 @@ class Persist(TurnFilter[PersistConfig]):
         """See `Filter.outlives_client`."""
         return config.on_disconnect == "finish"
 
+    @classmethod
+    def may_be_bypassed(cls, config: PersistConfig) -> bool:
+        """See `Filter.may_be_bypassed`."""
+        return True
+
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         config = self.config
         terms = HoldTerms(config.conversation_wait_s, config.conversation_lease_s)

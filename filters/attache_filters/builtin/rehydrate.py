@@ -15,6 +15,11 @@ from attache_filters.sdk.filter import FilterConfig, TurnFilter
 class Rehydrate(TurnFilter[FilterConfig]):
     """Loads the history of the conversation, checks that calls and outputs belong together, and sends both below."""
 
+    @classmethod
+    def may_be_bypassed(cls, config: FilterConfig) -> bool:
+        """See `Filter.may_be_bypassed`."""
+        return True
+
     async def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
         async with aclosing(below(await rehydrate(turn, self.services.store))) as events:
             async for event in events:

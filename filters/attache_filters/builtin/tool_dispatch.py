@@ -63,6 +63,11 @@ class ToolDispatch(TurnFilter[ToolDispatchConfig]):
     config_type = ToolDispatchConfig
     calls_below_again = True
 
+    @classmethod
+    def may_be_bypassed(cls, config: ToolDispatchConfig) -> bool:
+        """See `Filter.may_be_bypassed`."""
+        return True
+
     def __init__(self, config: ToolDispatchConfig, services: Services) -> None:
         super().__init__(config, services)
         calls = CallLimits(

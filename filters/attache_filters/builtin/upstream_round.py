@@ -25,6 +25,11 @@ class UpstreamRound(InferenceFilter[UpstreamRoundConfig]):
 
     config_type = UpstreamRoundConfig
 
+    @classmethod
+    def may_be_bypassed(cls, config: UpstreamRoundConfig) -> bool:
+        """See `Filter.may_be_bypassed`."""
+        return config.dialect in ("auto", "openai")
+
     def __call__(self, turn: TurnRequest, below: HttpBelow) -> AsyncIterator[Event]:
         async def send(turn: TurnRequest) -> HttpResponse:
             headers = {**turn.headers, "content-type": "application/json"}

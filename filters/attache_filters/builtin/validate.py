@@ -36,6 +36,11 @@ class Validate(TurnFilter[ValidateConfig]):
 
     config_type = ValidateConfig
 
+    @classmethod
+    def may_be_bypassed(cls, config: ValidateConfig) -> bool:
+        """See `Filter.may_be_bypassed`."""
+        return True
+
     def __init__(self, config: ValidateConfig, services: Services) -> None:
         super().__init__(config, services)
         self._extensions = services.extensions

@@ -78,6 +78,15 @@ class Filter(ABC, Generic[ConfigT]):
         """
         return False
 
+    @classmethod
+    def may_be_bypassed(cls, config: ConfigT) -> bool:
+        """Whether, with these settings, a turn that needs no state and no tool of the gateway's passes it unchanged.
+
+        Then a route may say `bypass: stateless`, and such turns go past the filter unseen, with their answers. A filter
+        that must see every turn, such as a guardrail, leaves it as it is.
+        """
+        return False
+
     async def open(self) -> None:
         """Acquire what the filter needs for the life of the process. Called once, before the first turn."""
 

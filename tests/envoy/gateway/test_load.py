@@ -42,6 +42,7 @@ def test_upstream_alone_is_a_complete_file() -> None:
             "default": {
                 "url": URL,
                 "api": "responses",
+                "models": [],
                 "dialect": "auto",
                 "headers_timeout_s": 600,
                 "idle_timeout_s": 600,
@@ -78,6 +79,7 @@ def test_upstream_alone_is_a_complete_file() -> None:
             "max_connections": 10_000,
             "max_streams": 65_536,
             "max_header_kib": 60,
+            "max_bypass_bytes": 64 * 2**10,
             "connection_buffer_bytes": 2**20,
         },
         "timeouts": {
