@@ -45,6 +45,12 @@ REQUIREMENTS = (
         ("tests/e2e/test_workers.py", "tests/envoy/gateway/test_cpus.py"),
     ),
     Requirement(
+        "run-collector",
+        DESIGN,
+        "The collector looks at nothing while a worker starts, never at what it started with, and seldom at the rest.",
+        (f"{_RUN}/test_collector.py",),
+    ),
+    Requirement(
         "run-http1",
         DESIGN,
         "A connection of the HTTP client carries one whole response after another, or ends, whatever a server sends.",
