@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import cast
 
 from mcp import Client
 from mcp.client.session import IncomingMessage
@@ -27,7 +26,7 @@ from mcp_types import (
     PaginatedRequestParams,
     ToolListChangedNotification,
 )
-from mcp_types.methods import SERVER_RESULTS
+from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_MODERN_VERSION
 from pydantic import TypeAdapter
 
@@ -43,8 +42,6 @@ from attache_core.tools.mcp.settings import McpSettings
 from attache_core.tools.task_scope import task_scope
 
 _CALL_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
-_DIRECT_RESULT = TypeAdapter(cast("type[object]", SERVER_RESULTS["tools/call", LATEST_MODERN_VERSION]))
-"""What the protocol of direct calls says of a result; the SDK's own check of it writes the result anew as well."""
 
 
 class McpSession:
@@ -218,7 +215,7 @@ def session_maker(settings: McpSettings) -> SessionMaker:
 
 def _parsed(result: Json) -> CallToolResult | InputRequiredResult:
     """The result of a call by the protocol of direct calls. Raises ValidationError when it is not one."""
-    _DIRECT_RESULT.validate_python(result, by_name=False)
+    validate_server_result("tools/call", LATEST_MODERN_VERSION, result)
     return _CALL_RESULT.validate_python(result, by_name=False)
 
 
