@@ -21,12 +21,12 @@ from attache_core.testing.model_script import (
     text,
 )
 from attache_core.testing.model_server import running_model_server
-from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import default_gateway, with_options
 from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.supervisor import running_gateway
 from core.events.canonical_stream import check_stream
 from e2e.stage import WAIT_S, Stage, decode_events, open_stage
+from e2e.test_workers import streams_of_workers
 
 
 async def leave_when(stage: Stage, body: dict[str, object], leave: asyncio.Event) -> None:
@@ -180,12 +180,7 @@ async def test_killed_worker_fails_its_turn_and_one_more_at_most(placement: str,
 
 async def a_worker_of_the_turn(stage: Stage) -> int:
     """A process that holds a stream of the only turn there is."""
-    sockets = Sockets(stage.gateway.run_dir)
-    transport = httpx.AsyncHTTPTransport(uds=str(sockets.admin))
-    async with httpx.AsyncClient(transport=transport, base_url="http://envoy") as admin:
-        clusters = (await admin.get("/clusters")).text
-    active = [clusters.partition(f"{sockets.worker(i)}::rq_active::")[2].partition("\n")[0] for i in range(2)]
-    return stage.gateway.workers.pids[next(i for i, count in enumerate(active) if int(count) > 0)]
+    return stage.gateway.workers.pids[next(i for i, count in enumerate(await streams_of_workers(stage)) if count > 0)]
 
 
 async def outcome(stage: Stage, said: str) -> object:

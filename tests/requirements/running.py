@@ -39,6 +39,18 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
+        "run-workers",
+        DESIGN,
+        "Turns are spread evenly over the workers, one that is stuck holds up its own alone, and `auto` counts CPUs.",
+        ("tests/e2e/test_workers.py", "tests/envoy/gateway/test_cpus.py"),
+    ),
+    Requirement(
+        "run-collector",
+        DESIGN,
+        "The collector looks at nothing while a worker starts, never at what it started with, and seldom at the rest.",
+        (f"{_RUN}/test_collector.py",),
+    ),
+    Requirement(
         "run-http1",
         DESIGN,
         "A connection of the HTTP client carries one whole response after another, or ends, whatever a server sends.",

@@ -84,9 +84,7 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes, found: Sequenc
         ClientError: a declaration cannot be used, or there are more tools than the settings allow.
     """
     types.check(tools)
-    async with task_scope() as tasks:
-        asked = [tasks.start(_offer(types, tool)) for tool in tools]
-        offers = [_accepted(await offer) for offer in asked]
+    offers = await _offers(types, tools)
     registry = _registry(_fitting(offers, found, types.max_tools), types)
     if len(registry.function_tools) > types.max_tools:
         message = (
@@ -100,6 +98,14 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes, found: Sequenc
 async def _release(release: Callable[[], Awaitable[None]]) -> None:
     with suppress(AttacheError), bugs_without_text():
         await release()
+
+
+async def _offers(types: ToolTypes, tools: Sequence[Json]) -> list[Offer]:
+    if len(tools) <= 1:
+        return [_accepted(await _offer(types, tool)) for tool in tools]
+    async with task_scope() as tasks:
+        asked = [tasks.start(_offer(types, tool)) for tool in tools]
+        return [_accepted(await offer) for offer in asked]
 
 
 async def _offer(types: ToolTypes, tool: Json) -> Offer | AttacheError:

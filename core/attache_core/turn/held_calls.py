@@ -39,6 +39,8 @@ async def released(
     plan: Sequence[Planned], client: ClientStream, budget: CallBudget, limits: CallLimits
 ) -> AsyncGenerator[Sequence[Event], None]:
     """Show what was planned, in its order, running its calls all at once meanwhile."""
+    if not plan:
+        return
     calls = [entry.call for entry in plan if isinstance(entry, PlannedCall)]
     async with scheduled(calls, limits) as results:
         pending = iter(results)

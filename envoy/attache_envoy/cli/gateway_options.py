@@ -25,7 +25,10 @@ Placement = Annotated[
     str | None,
     typer.Option(metavar="split|fused", help="One ext_proc filter per hosted filter, or one per run of them."),
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Number of worker processes.")]
+Workers = Annotated[
+    str | None,
+    typer.Option(metavar="N|auto", help="Number of worker processes; auto is one per CPU, and at least two."),
+]
 Storage = Annotated[
     str | None, typer.Option(metavar="URL", help="Where turns are stored: sqlite:///FILE or postgresql://….")
 ]
@@ -37,7 +40,7 @@ def resolve_gateway(  # noqa: PLR0913 - each parameter is an option of the comma
     upstream: str | None = None,
     listen: str | None = None,
     placement: str | None = None,
-    workers: int | None = None,
+    workers: str | None = None,
     storage: str | None = None,
 ) -> Gateway:
     """The gateway of `file`, else of ./gateway.yaml, else the default one for `upstream`; options override the file.

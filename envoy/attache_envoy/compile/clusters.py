@@ -12,6 +12,8 @@ from envoy_data_plane.envoy.config.cluster.v3 import (
     ClusterCommonLbConfig,
     ClusterDiscoveryType,
     ClusterLbPolicy,
+    LoadBalancingPolicy,
+    LoadBalancingPolicyPolicy,
     OutlierDetection,
 )
 from envoy_data_plane.envoy.config.core.v3 import (
@@ -22,6 +24,7 @@ from envoy_data_plane.envoy.config.core.v3 import (
     Http2ProtocolOptions,
     KeepaliveSettings,
     TransportSocket,
+    TypedExtensionConfig,
     UpstreamHttpProtocolOptions,
 )
 from envoy_data_plane.envoy.config.core.v3 import HttpProtocolOptions as CommonHttpOptions
@@ -30,6 +33,10 @@ from envoy_data_plane.envoy.config.endpoint.v3 import (
     Endpoint,
     LbEndpoint,
     LocalityLbEndpoints,
+)
+from envoy_data_plane.envoy.extensions.load_balancing_policies.least_request.v3 import (
+    LeastRequest,
+    LeastRequestSelectionMethod,
 )
 from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
     CertificateValidationContext,
@@ -63,14 +70,15 @@ def upstream_cluster_name(name: str) -> str:
 def workers_cluster(gateway: Gateway, sockets: Sockets) -> Cluster:
     """The worker processes, one Unix socket each.
 
-    A worker is asked for its health once a second and gets streams only while it is healthy; with none healthy,
-    requests fail at once (no panic routing). An ext_proc stream lives as long as its response, so the circuit breaker
-    is wide.
+    A stream goes to the worker with the fewest, so they are spread evenly, and a worker that is stuck gets no more than
+    the others have. A worker is asked for its health once a second and gets streams only while it is healthy; with none
+    healthy, requests fail at once (no panic routing). An ext_proc stream lives as long as its response, so the circuit
+    breaker is wide.
     """
     return Cluster(
         name=WORKERS_CLUSTER,
         type=ClusterDiscoveryType.STATIC,
-        lb_policy=ClusterLbPolicy.LEAST_REQUEST,
+        load_balancing_policy=_fewest_streams(),
         connect_timeout=seconds(gateway.timeouts.worker_connect_s),
         load_assignment=_endpoints(WORKERS_CLUSTER, *(unix_address(sockets.worker(i)) for i in range(gateway.workers))),
         health_checks=[_health_check()],
@@ -80,6 +88,13 @@ def workers_cluster(gateway: Gateway, sockets: Sockets) -> Cluster:
         circuit_breakers=_circuit_breakers(gateway.limits.max_streams),
         typed_extension_protocol_options={_HTTP_OPTIONS: packed(_http2())},
     )
+
+
+def _fewest_streams() -> LoadBalancingPolicy:
+    """Of all, not of two that are drawn, which Envoy's LEAST_REQUEST looks at: it may draw the same one twice."""
+    fewest = LeastRequest(selection_method=LeastRequestSelectionMethod.FULL_SCAN)
+    policy = TypedExtensionConfig(name="envoy.load_balancing_policies.least_request", typed_config=packed(fewest))
+    return LoadBalancingPolicy(policies=[LoadBalancingPolicyPolicy(typed_extension_config=policy)])
 
 
 def upstream_cluster(name: str, upstream: Upstream) -> Cluster:

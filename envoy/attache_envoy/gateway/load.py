@@ -87,7 +87,7 @@ def with_options(  # noqa: PLR0913 - one keyword for each option of the command 
     upstream: str | None = None,
     listen: str | None = None,
     placement: Placement | str | None = None,
-    workers: int | None = None,
+    workers: int | str | None = None,
     storage: str | None = None,
 ) -> Gateway:
     """The same gateway with what the command line says in place of what the file says.

@@ -31,6 +31,7 @@ from attache_core.tools.web_search.settings import WebSearchSettings
 from attache_core.turn.compaction.settings import CompactionSettings
 from attache_envoy.gateway.authentication import Authentication
 from attache_envoy.gateway.bypass import bypass_problems
+from attache_envoy.gateway.cpus import usable_cpus
 from attache_envoy.gateway.entries import Chain, FilterCheck, FilterEntry, flatten, hands_turns_down
 from attache_envoy.gateway.models import by_precedence, given_twice
 from attache_envoy.gateway.problems import custom_error, in_our_words, reject, suggestion
@@ -51,6 +52,8 @@ _CORE_SETTINGS: Mapping[str, type[BaseModel]] = {
     "shell": ShellSettings,
 }
 DEFAULT_UPSTREAM = "default"
+MIN_AUTO_WORKERS = 2
+MAX_WORKERS = 256
 
 NO_AUTHENTICATION = "say how clients show whose they are, by `api_keys:` or `jwt:`; or leave the section out."
 
@@ -263,8 +266,9 @@ class Gateway(Section):
     placement: Placement = "fused"
     """`fused`: neighbouring hosted filters share one ext_proc stream. `split`: each has its own (needs Envoy 1.39)."""
 
-    workers: int = Field(default=2, ge=1, le=256)
-    """How many worker processes run the hosted filters."""
+    workers: int = Field(default=2, ge=1, le=MAX_WORKERS)
+    """How many worker processes run the hosted filters. `auto` is as many as there are CPUs that this process may use,
+    and at least 2, so that a worker that is busy or dies never is the only one."""
 
     upstreams: dict[Name, Upstream]
     """Inference servers by name."""
@@ -359,6 +363,15 @@ class Gateway(Section):
     @classmethod
     def _check_listen(cls, value: str) -> str:
         _parse_listen(value)
+        return value
+
+    @field_validator("workers", mode="before")
+    @classmethod
+    def _count_workers(cls, value: Any) -> Any:  # noqa: ANN401 - any input
+        if value == "auto":
+            return min(max(MIN_AUTO_WORKERS, usable_cpus()), MAX_WORKERS)
+        if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value):
+            raise ValueError(f"a number of processes or `auto`, not {value!r}.")
         return value
 
     @field_validator("authentication", mode="before")

@@ -37,6 +37,10 @@ class AdminClient:
         answer = await self._get_json("/stats", format="json", filter=name_pattern)
         return {stat["name"]: stat["value"] for stat in answer["stats"] if "name" in stat}
 
+    async def clusters(self) -> str:
+        """What Envoy knows of each endpoint of its clusters: a line of text for each fact."""
+        return (await self._client.get("/clusters")).text
+
     async def config_dump(self) -> Mapping[str, Any]:
         """The configuration that Envoy runs with."""
         return await self._get_json("/config_dump")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+
+from attache_envoy.gateway.cpus import usable_cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +37,4 @@ class RunSettings:
     @property
     def concurrency(self) -> int:
         """Envoy's worker threads."""
-        return self.envoy_concurrency or len(os.sched_getaffinity(0))
+        return self.envoy_concurrency or usable_cpus()

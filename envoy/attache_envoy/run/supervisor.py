@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import structlog
+
 from attache_core.secret import REVEALING
 from attache_core.storage.settings import StorageSettings
 from attache_envoy.compile.sockets import Sockets
@@ -29,6 +31,8 @@ from attache_envoy.run.readiness import wait_for_workers, wait_until_ready
 from attache_envoy.run.run_dir import private_run_dir
 from attache_envoy.run.settings import RunSettings
 from attache_envoy.run.workers import Workers
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ async def _running(
     resolved = run_dir / "gateway.json"
     resolved.write_text(gateway.model_dump_json(context={REVEALING: True}))
     workers = Workers(resolved, run_dir, settings)
+    log.info("starting", workers=gateway.workers, envoy_threads=settings.concurrency)
     pid = asyncio.get_running_loop().create_future()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(background(*(workers.keep_running(i) for i in range(gateway.workers))))

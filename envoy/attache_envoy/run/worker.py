@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -28,6 +27,7 @@ from attache_core.tools.tool_types import open_types
 from attache_envoy.compile.plan import plan
 from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway import Gateway
+from attache_envoy.run import collector
 from attache_envoy.run.log import configure_logs
 from attache_envoy.run.tool_types import tool_types
 from attache_filters.extproc.loop_client import LoopClient
@@ -55,6 +55,7 @@ class WorkerArguments:
 
 async def run_worker(arguments: WorkerArguments) -> None:
     """Serve until SIGTERM."""
+    collector.hold_off()
     structlog.contextvars.bind_contextvars(worker=arguments.index)
     gateway = Gateway.model_validate_json(arguments.gateway.read_bytes())
     sockets = Sockets(arguments.run_dir)
@@ -69,8 +70,7 @@ async def run_worker(arguments: WorkerArguments) -> None:
         log.debug("worker serves", segments=list(segments))
         # Only a turn with MCP tools needs it, and would wait for it: no reason to serve the others later.
         await services.mcp.load_client()
-        # What exists now lives as long as the process: no collection need look at it again, the last one included.
-        gc.freeze()
+        collector.begin()
         await stopped.wait()
 
 

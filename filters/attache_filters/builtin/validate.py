@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Literal
 
 import structlog
@@ -18,6 +20,10 @@ from attache_filters.sdk.filter import FilterConfig, Services, TurnFilter
 
 OMITTED_TOOLS = "attache-omitted-tools"
 """Response header: the types of the tools that were left out, separated by commas."""
+
+ITEMS_AT_ONCE = 500
+"""An input of more items is checked in a thread: it takes longer in all, but the other turns of the worker wait for
+milliseconds at a time and not for the whole (a thousand messages of three parts: 5 instead of 54 ms)."""
 
 _log = structlog.get_logger(__name__)
 
@@ -47,6 +53,19 @@ class Validate(TurnFilter[ValidateConfig]):
         self._compacts = services.seal is not None
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        given = turn.body.get("input")
+        if isinstance(given, list) and len(given) > ITEMS_AT_ONCE:
+            return self._checked_apart(turn, below)
+        self._check(turn)
+        return below(_without_hosted_tools(turn, self._extensions))
+
+    async def _checked_apart(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+        await asyncio.to_thread(self._check, turn)
+        async with aclosing(below(_without_hosted_tools(turn, self._extensions))) as events:
+            async for event in events:
+                yield event
+
+    def _check(self, turn: TurnRequest) -> None:
         validate_create(
             turn.body,
             max_input_items=self.config.max_input_items,
@@ -54,7 +73,6 @@ class Validate(TurnFilter[ValidateConfig]):
             compacts=self._compacts,
             extensions=self._extensions,
         )
-        return below(_without_hosted_tools(turn, self._extensions))
 
 
 def _without_hosted_tools(turn: TurnRequest, extensions: Extensions) -> TurnRequest:

@@ -409,6 +409,21 @@ def test_workers_are_endpoints_of_one_cluster() -> None:
     ]
 
 
+def test_stream_goes_to_the_worker_with_the_fewest() -> None:
+    workers = cluster(compiled(SHORTEST, "fused"), "workers")
+    assert workers["load_balancing_policy"]["policies"] == [
+        {
+            "typed_extension_config": {
+                "name": "envoy.load_balancing_policies.least_request",
+                "typed_config": {
+                    "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest",
+                    "selection_method": "FULL_SCAN",
+                },
+            }
+        }
+    ]
+
+
 TWO_APIS = """
 upstreams:
   near: {url: "http://near", headers_timeout_s: 20, idle_timeout_s: 10}

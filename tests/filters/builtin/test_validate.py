@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,30 @@ async def test_validate_refuses_hosted_tools_unless_told_otherwise() -> None:
     with pytest.raises(ClientError) as raised:
         await run_turn(validate(), turn(tools=[FUNCTION, {"type": "file_search"}]), below)
     assert (raised.value.http_status, raised.value.param, below.turns) == (400, "tools[1].type", [])
+
+
+async def test_validate_lets_other_turns_go_on_while_it_looks_at_many_items() -> None:
+    below = answering(text_events("Hi"))
+    many = turn(input=[{"role": "user", "content": "Hi"}] * 10_000)
+    seen_by_others = []
+
+    async def other_turn() -> None:
+        await asyncio.sleep(0)
+        seen_by_others.append(list(below.turns))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(run_turn(validate(), many, below))
+        tasks.create_task(other_turn())
+
+    assert (seen_by_others, below.turns) == ([[]], [many])
+
+
+async def test_validate_refuses_what_is_wrong_among_many_items() -> None:
+    below = answering(text_events("Hi"))
+    many = turn(input=[{"role": "user", "content": "Hi"}] * 1000 + [{"role": "nobody", "content": "Hi"}])
+    with pytest.raises(ClientError) as raised:
+        await run_turn(validate(), many, below)
+    assert (raised.value.http_status, raised.value.param, below.turns) == (400, "input[1000]", [])
 
 
 @pytest.mark.parametrize(

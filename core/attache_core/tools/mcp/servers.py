@@ -111,6 +111,8 @@ class McpServers:
         return session
 
     async def _session_maker(self) -> SessionMaker:
+        if self._maker is not None:
+            return self._maker
         async with self._loading:
             if self._maker is None:
                 self._maker = await asyncio.to_thread(_load_session_maker, self.settings)
