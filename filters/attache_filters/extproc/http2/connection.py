@@ -38,8 +38,8 @@ class Http2Connection:
         self._failed = False
         self._any_headers = False
         self._outgoing.put(settings_frame(announced(limits)))
-        if self._streams.window.available > DEFAULT_WINDOW:
-            self._outgoing.put(window_update_frame(0, self._streams.window.available - DEFAULT_WINDOW))
+        if limits.connection_window_bytes > DEFAULT_WINDOW:
+            self._outgoing.put(window_update_frame(0, limits.connection_window_bytes - DEFAULT_WINDOW))
 
     @property
     def done(self) -> bool:
@@ -108,7 +108,7 @@ class Http2Connection:
         return 0 if stream is None else stream.unsent
 
     def consume(self, stream_id: int, size: int) -> None:
-        """Let the peer send as much again as was taken of a request's body, once it is worth a frame."""
+        """Let the peer send as much again on a stream as was taken of its body, once it is worth a frame."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             assert size <= stream.window.unconsumed, "more was consumed than came"

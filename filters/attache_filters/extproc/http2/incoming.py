@@ -1,8 +1,8 @@
 """What each frame of a peer does: the rules of RFC 9113, section 6, a method for each type.
 
 Turns frames into events and into what has to be answered at once; unaware of what the layer above sends. A violation is
-raised as that of the stream or of the connection. Invariant: every byte of DATA is counted against the connection's
-window and is given back to it, also where its stream is gone.
+raised as that of the stream or of the connection. Invariants: every byte of DATA, of whatever stream, is counted against
+the connection's window and given back to it; each header block is decoded, of whatever stream, in its order.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from attache_filters.extproc.http2.headers import FieldBlock, HeaderDecoder
 from attache_filters.extproc.http2.leaving import Leaving
 from attache_filters.extproc.http2.limits import Http2Limits
 from attache_filters.extproc.http2.outgoing import Outgoing
-from attache_filters.extproc.http2.settings import initial_window
+from attache_filters.extproc.http2.settings import DEFAULT_WINDOW, initial_window
 from attache_filters.extproc.http2.stream import Stream
 from attache_filters.extproc.http2.streams import StreamTable
+from attache_filters.extproc.http2.windows import ReceiveWindow
 
 _Handler: TypeAlias = Callable[[int, int, bytes], None]
 """Takes the flags, the stream and the payload of a frame of its type."""
@@ -63,6 +64,7 @@ class Incoming:
         self._leaving = leaving
         self._decoder = HeaderDecoder(limits.max_header_list_bytes)
         self._blocks = BlockReader(limits)
+        self._window = ReceiveWindow(max(limits.connection_window_bytes, DEFAULT_WINDOW))
         self._handlers: dict[int, _Handler] = {FrameType.SETTINGS: self._on_first_settings}
         self.events: list[Http2Event] = []
 
@@ -104,11 +106,10 @@ class Incoming:
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
-        if not self._streams.window.take(size):
-            raise ConnectionViolationError(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than the connection's window")
+        self._count_data(size)
         stream = self._streams.get(stream_id)
         if stream is None or stream.request_ended:
-            self._on_stray_data(stream_id, size)
+            self._check_stray(stream_id, "DATA")
             return
         if not stream.window.take(size):
             raise StreamViolationError(stream_id, ErrorCode.FLOW_CONTROL_ERROR)
@@ -124,10 +125,13 @@ class Incoming:
         self._count_body(stream, len(data), end_stream)
         self.events.append(DataReceived(stream_id, data, end_stream))
 
-    def _on_stray_data(self, stream_id: int, size: int) -> None:
-        """DATA that no stream waits for, and that may have been sent before the peer read why."""
-        self._streams.give_back(size)
-        self._check_stray(stream_id, "DATA")
+    def _count_data(self, size: int) -> None:
+        """Hold DATA, of whatever stream, against the connection's window, and give it back to it."""
+        if not self._window.take(size):
+            raise ConnectionViolationError(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than the connection's window")
+        increment = self._window.give(size)
+        if increment:
+            self._outgoing.put(window_update_frame(0, increment))
 
     def _check_stray(self, stream_id: int, kind: str) -> None:
         """Whether a frame on a stream that takes none is the peer's fault."""
