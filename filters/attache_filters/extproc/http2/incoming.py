@@ -1,8 +1,8 @@
 """What each frame of a peer does: the rules of RFC 9113, section 6, a method for each type.
 
 Turns frames into events and into what has to be answered at once; unaware of what the layer above sends. A violation is
-raised as that of the stream or of the connection. Invariants: every byte of DATA, of whatever stream, is counted against
-the connection's window and given back to it; each header block is decoded, of whatever stream, in its order.
+raised as that of the stream or of the connection. Invariants: every byte of DATA, of whatever stream, is counted
+against the connection's window and given back to it; each header block is decoded, of whatever stream, in its order.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from attache_filters.extproc.http2.frames import (
     PADDED,
     FrameType,
     frame,
+    window_update_frame,
     without_padding,
 )
 from attache_filters.extproc.http2.header_blocks import PRIORITY_BYTES, BlockReader, HeaderBlock, check_priority
