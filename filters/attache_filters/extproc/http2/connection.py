@@ -56,10 +56,8 @@ class Http2Connection:
         if self._failed:
             return []
         events = self._incoming.events = []
-        handle = self._incoming.handle
         try:
-            for kind, flags, stream_id, payload in self._reader.read(data):
-                handle(kind, flags, stream_id, payload)
+            self._incoming.take(self._reader.read(data))
         except ConnectionViolationError as violation:
             self._fail(violation.code, violation.reason)
             events.append(ConnectionFailed(violation.code, violation.reason))
@@ -98,6 +96,8 @@ class Http2Connection:
             return
         assert stream.answered, "headers come before the body"
         assert stream.ending is None, "the response has ended"
+        if not data and not end_stream:
+            return
         self._floods.idle_frames = 0
         if self._outgoing.send_data(stream, data, end_stream):
             self._streams.finish(stream)

@@ -35,10 +35,10 @@ from attache_filters.extproc.http2.headers import FieldBlock, HeaderDecoder
 from attache_filters.extproc.http2.leaving import Leaving
 from attache_filters.extproc.http2.limits import Http2Limits
 from attache_filters.extproc.http2.outgoing import Outgoing
+from attache_filters.extproc.http2.reader import Frame
 from attache_filters.extproc.http2.settings import DEFAULT_WINDOW, initial_window
 from attache_filters.extproc.http2.stream import Stream
 from attache_filters.extproc.http2.streams import StreamTable
-from attache_filters.extproc.http2.windows import ReceiveWindow
 
 _Handler: TypeAlias = Callable[[int, int, bytes], None]
 """Takes the flags, the stream and the payload of a frame of its type."""
@@ -65,27 +65,33 @@ class Incoming:
         self._leaving = leaving
         self._decoder = HeaderDecoder(limits.max_header_list_bytes)
         self._blocks = BlockReader(limits)
-        self._window = ReceiveWindow(max(limits.connection_window_bytes, DEFAULT_WINDOW))
+        self._room = self._window_bytes = max(limits.connection_window_bytes, DEFAULT_WINDOW)
+        self._least_room = self._window_bytes // 2
         self._handlers: dict[int, _Handler] = {FrameType.SETTINGS: self._on_first_settings}
+        self._on_other: _Handler = self._on_missing_settings
         self.events: list[Http2Event] = []
 
-    def handle(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        """Take one frame.
+    def take(self, frames: Iterable[Frame]) -> None:
+        """Take frames in their order.
 
         Raises:
             ConnectionViolationError: nothing more may be taken.
         """
-        if self._blocks.open_stream and (kind != FrameType.CONTINUATION or stream_id != self._blocks.open_stream):
-            raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted")
-        handler = self._handlers.get(kind, self._on_other)
-        try:
-            handler(flags, stream_id, payload)
-        except StreamViolationError as violation:
-            self._break_off(violation)
+        for kind, flags, stream_id, payload in frames:
+            if self._blocks.open_stream and (kind != FrameType.CONTINUATION or stream_id != self._blocks.open_stream):
+                raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted")
+            handle = self._handlers.get(kind, self._on_other)
+            try:
+                handle(flags, stream_id, payload)
+            except StreamViolationError as violation:
+                self._break_off(violation)
 
     def _on_first_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+        """The second half of the preface (3.4), from which on every type of frame may come."""
         if flags & ACK:
-            raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "the preface has no SETTINGS")
+            self._on_missing_settings(flags, stream_id, payload)
+        self._on_settings(flags, stream_id, payload)
+        self._on_other = self._on_unknown
         self._handlers = {
             FrameType.DATA: self._on_data,
             FrameType.HEADERS: self._on_headers,
@@ -98,16 +104,18 @@ class Incoming:
             FrameType.WINDOW_UPDATE: self._on_window_update,
             FrameType.CONTINUATION: self._on_continuation,
         }
-        self._on_settings(flags, stream_id, payload)
 
-    def _on_other(self, flags: int, stream_id: int, payload: bytes) -> None:
-        if len(self._handlers) == 1:
-            raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "the preface has no SETTINGS")
+    def _on_missing_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+        raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "the preface has no SETTINGS")
+
+    def _on_unknown(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._floods.idle_frame()
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
-        self._count_data(size)
+        self._room -= size
+        if self._room < self._least_room:
+            self._renew_window()
         stream = self._streams.get(stream_id)
         if stream is None or stream.request_ended:
             self._check_stray(stream_id, "DATA")
@@ -126,13 +134,12 @@ class Incoming:
         self._count_body(stream, len(data), end_stream)
         self.events.append(DataReceived(stream_id, data, end_stream))
 
-    def _count_data(self, size: int) -> None:
-        """Hold DATA, of whatever stream, against the connection's window, and give it back to it."""
-        if not self._window.take(size):
+    def _renew_window(self) -> None:
+        """Hold what came against the connection's window, and give it back."""
+        if self._room < 0:
             raise ConnectionViolationError(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than the connection's window")
-        increment = self._window.give(size)
-        if increment:
-            self._outgoing.put(window_update_frame(0, increment))
+        self._outgoing.put(window_update_frame(0, self._window_bytes - self._room))
+        self._room = self._window_bytes
 
     def _check_stray(self, stream_id: int, kind: str) -> None:
         """Whether a frame on a stream that takes none is the peer's fault."""

@@ -36,15 +36,15 @@ class FrameReader:
         position = self._skip_preface(data) if self._in_preface else 0
         end = len(data)
         while end - position >= FRAME_HEAD_BYTES:
-            high, low, kind, flags, stream_id = FRAME_HEAD.unpack_from(data, position)
-            size = high << 8 | low
+            length_and_type, flags, stream_id = FRAME_HEAD.unpack_from(data, position)
+            size = length_and_type >> 8
             if size > MAX_FRAME_BYTES:
                 raise ConnectionViolationError(ErrorCode.FRAME_SIZE_ERROR, "a frame is longer than 16384 bytes")
             start = position + FRAME_HEAD_BYTES
             if end - start < size:
                 break
             position = start + size
-            yield kind, flags, stream_id & _STREAM_ID, data[start:position]
+            yield length_and_type & 0xFF, flags, stream_id & _STREAM_ID, data[start:position]
         self._unread = data[position:]
 
     def _skip_preface(self, data: bytes) -> int:
