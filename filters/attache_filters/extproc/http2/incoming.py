@@ -65,8 +65,8 @@ class Incoming:
         self._leaving = leaving
         self._decoder = HeaderDecoder(limits.max_header_list_bytes)
         self._blocks = BlockReader(limits)
-        self._room = self._window_bytes = max(limits.connection_window_bytes, DEFAULT_WINDOW)
-        self._least_room = self._window_bytes // 2
+        self._half_window = max(limits.connection_window_bytes, DEFAULT_WINDOW) // 2
+        self._taken = 0
         self._handlers: dict[int, _Handler] = {FrameType.SETTINGS: self._on_first_settings}
         self._on_other: _Handler = self._on_missing_settings
         self.events: list[Http2Event] = []
@@ -113,9 +113,11 @@ class Incoming:
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
-        self._room -= size
-        if self._room < self._least_room:
-            self._renew_window()
+        # No frame is as long as half of the connection's window, so none can overrun it.
+        self._taken += size
+        if self._taken >= self._half_window:
+            self._outgoing.put(window_update_frame(0, self._taken))
+            self._taken = 0
         stream = self._streams.get(stream_id)
         if stream is None or stream.request_ended:
             self._check_stray(stream_id, "DATA")
@@ -133,13 +135,6 @@ class Incoming:
         self._floods.idle_frames = 0
         self._count_body(stream, len(data), end_stream)
         self.events.append(DataReceived(stream_id, data, end_stream))
-
-    def _renew_window(self) -> None:
-        """Hold what came against the connection's window, and give it back."""
-        if self._room < 0:
-            raise ConnectionViolationError(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than the connection's window")
-        self._outgoing.put(window_update_frame(0, self._window_bytes - self._room))
-        self._room = self._window_bytes
 
     def _check_stray(self, stream_id: int, kind: str) -> None:
         """Whether a frame on a stream that takes none is the peer's fault."""
