@@ -22,6 +22,7 @@ from attache_filters.extproc.http2.events import HeaderList
 
 _MAX_KEPT_BLOCKS = 64
 _MAX_ENCODED_BLOCKS = 256
+_MAX_LENGTH_DIGITS = 18
 _SIZE_UPDATES = [bytes([first]) for first in range(0x20, 0x40)]
 
 NO_DYNAMIC_TABLE = b"\x20"
@@ -45,7 +46,7 @@ class FieldBlock:
     """A decoded header list.
 
     Attributes:
-        is_request: whether it keeps the rules of a request's header section; else of nothing, or of a trailer section.
+        is_request: whether it keeps the rules of a request's header section.
         is_trailers: whether it keeps the rules of a trailer section.
         content_length: what the request says of its body; None if it says nothing.
     """
@@ -100,7 +101,7 @@ class _WatchedTable(HeaderTable):
 def _checked(headers: HeaderList) -> FieldBlock:
     lengths = {value for name, value in headers if name == b"content-length"}
     length = lengths.pop() if len(lengths) == 1 else None
-    sound = all(map(_is_sound, headers)) and not lengths and (length is None or length.isdigit())
+    sound = all(map(_is_sound, headers)) and not lengths and (length is None or _is_length(length))
     pseudo = [name for name, _ in headers if name.startswith(b":")]
     return FieldBlock(
         headers,
@@ -110,8 +111,12 @@ def _checked(headers: HeaderList) -> FieldBlock:
     )
 
 
+def _is_length(value: bytes) -> bool:
+    return value.isdigit() and len(value) <= _MAX_LENGTH_DIGITS
+
+
 def _is_sound(field: tuple[bytes, bytes]) -> bool:
-    """Whether a field may be in any message (8.2); what is wrong with a name in front of a colon is told elsewhere."""
+    """Whether a field may be in any message (8.2); which pseudo-header fields may is asked of the whole list."""
     name, value = field
     if name in _HOP_BY_HOP or (name == b"te" and value != b"trailers"):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hpack import Decoder
 
 from attache_filters.extproc.http2 import (
     DataReceived,
@@ -183,6 +184,17 @@ def test_late_frames_are_passed_over_for_as_many_streams_as_are_remembered() -> 
         client.connection.reset(stream_id, ErrorCode.CANCEL)
     assert client.send(frame(DATA, 0, 3, b"late"), frame(DATA, 0, 5, b"late")) == []
     assert client.send(frame(DATA, 0, 1, b"too late"))[0][0] == ErrorCode.STREAM_CLOSED
+
+
+def test_peer_that_allows_no_table_can_read_the_headers() -> None:
+    client = RawClient()
+    client.send(frame(SETTINGS, 0, 0, setting(1, 0)), request(1), request(3))
+    client.answers()
+    decoder = Decoder()
+    decoder.max_allowed_table_size = 0
+    for stream_id in (1, 3):
+        client.connection.send_headers(stream_id, OK)
+    assert [tuple(decoder.decode(answer.payload, raw=True)) for answer in client.answers()] == [OK, OK]
 
 
 def test_large_header_list_goes_out_in_continuations() -> None:

@@ -133,6 +133,17 @@ def test_streams_that_end_by_reset_once_they_were_answered_are_no_flood() -> Non
     assert not client.connection.done
 
 
+def test_streams_that_were_answered_may_all_end_by_reset_at_once() -> None:
+    client = RawClient(LIMITS)
+    stream_ids = range(1, 41, 2)
+    for stream_id in stream_ids:
+        client.send(request(stream_id))
+        client.connection.send_headers(stream_id, OK)
+    events = client.send(*(frame(RST_STREAM, 0, stream_id, word(8)) for stream_id in stream_ids))
+    assert [event[0] for event in events] == list(stream_ids)
+    assert not client.connection.done
+
+
 def test_stream_table_is_empty_after_any_number_of_exchanges() -> None:
     client = RawClient()
     for stream_id in range(1, 2001, 2):

@@ -78,6 +78,15 @@ def test_streams_take_turns_at_the_connections_window() -> None:
     assert _sizes(client.answers()) == [(1, 16_384), (3, 16_384), (5, 16_384), (1, 10_848)]
 
 
+def test_bodies_of_all_streams_together_keep_to_the_connections_window() -> None:
+    client = RawClient()
+    _answering(client, *range(1, 21, 2))
+    for stream_id in range(1, 21, 2):
+        client.connection.send_data(stream_id, bytes(10_000))
+    assert sum(size for _, size in _sizes(client.answers())) == DEFAULT
+    assert [client.connection.unsent(stream_id) for stream_id in (13, 15)] == [4_465, 10_000]
+
+
 def test_streams_order_is_kept_when_it_waits() -> None:
     client = RawClient()
     _answering(client, 1)
@@ -139,6 +148,7 @@ def test_reset_drops_what_waits() -> None:
     _answering(client, 1, 3)
     client.connection.send_data(1, bytes(DEFAULT + 5))
     client.connection.send_data(3, b"3")
+    assert client.send(_window_update(1, 100)) == []
     client.connection.reset(1, ErrorCode.CANCEL)
     client.answers()
     assert client.send(_window_update(0, 100)) == [Unblocked(3)]
@@ -153,6 +163,8 @@ def test_streams_window_is_given_back_as_its_body_is_consumed() -> None:
     assert client.answers() == []
     client.connection.consume(1, 1)
     assert client.answers() == [Frame(WINDOW_UPDATE, 0, 1, word(50_000))]
+    client.connection.consume(1, 10_000)
+    assert client.answers() == []
 
 
 def test_padding_is_given_back_unasked() -> None:

@@ -165,6 +165,7 @@ MALFORMED = {
     "upgrade": (*POST, (b"upgrade", b"h2c")),
     "te of something else": (*POST, (b"te", b"gzip")),
     "two lengths": (*POST, (b"content-length", b"1"), (b"content-length", b"2")),
+    "a length of more digits than Python reads": (*POST, (b"content-length", b"9" * 5000)),
     "a length that is no number": (*POST, (b"content-length", b"+1")),
 }
 
