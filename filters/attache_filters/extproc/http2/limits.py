@@ -12,8 +12,8 @@ class Http2Limits:
     Attributes:
         max_concurrent_streams: streams open at a time; a further one is refused (REFUSED_STREAM). Announced.
         stream_window_bytes: body of one request that may wait for the layer above. Announced.
-        connection_window_bytes: body of all streams that may be on its way to us, 65,535 at least. It is given back as it
-            comes, so that a stream which nobody reads stops no other; what waits is bounded by the streams' windows.
+        connection_window_bytes: body of all streams that may be on its way to us, 65,535 at least. It is given back as
+            it comes, so that a stream which nobody reads stops no other; the streams' windows bound what waits.
         max_header_list_bytes: a header list, each field counted with 32 bytes more (RFC 9113, 6.5.2). Announced.
         max_header_block_bytes: the compressed block of one list, HEADERS and CONTINUATION together.
         max_continuation_frames: CONTINUATION frames of one block.
