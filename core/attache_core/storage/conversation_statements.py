@@ -138,15 +138,17 @@ def lease_statement() -> ReturningUpdate[int]:
 
 
 @cache
-def renew_statement() -> Update:
-    """Let `:owner` keep what it has for `:ttl_ms` from now."""
-    return update(conversations).where(this_conversation, _is_held()).values(lease_expires_ms=_expiry())
+def renew_statement() -> ReturningUpdate[int]:
+    """Let `:owner` keep what it has for `:ttl_ms` from now; what it reads, if it has it."""
+    renewed = update(conversations).where(this_conversation, _is_held()).values(lease_expires_ms=_expiry())
+    return renewed.returning(conversations.c.lease_revision)
 
 
 @cache
-def release_statement() -> Update:
-    """Take from `:owner` what it has."""
-    return update(conversations).where(this_conversation, _is_held()).values(_free)
+def release_statement() -> ReturningUpdate[int]:
+    """Take from `:owner` what it has; its revision."""
+    released = update(conversations).where(this_conversation, _is_held()).values(_free)
+    return released.returning(conversations.c.revision)
 
 
 @cache

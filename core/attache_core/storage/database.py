@@ -66,6 +66,17 @@ class Database(Protocol):
         """All rows of one query. `operation` is what the log calls it. Raises StoreError."""
         ...
 
+    async def change(
+        self,
+        operation: str,
+        statement: TypedReturnsRows[*_Columns],
+        parameters: Parameters = NO_PARAMETERS,
+        *,
+        durable: bool = True,
+    ) -> Sequence[tuple[*_Columns]]:
+        """What one statement returns that is a transaction of its own; otherwise as `write`."""
+        ...
+
     async def write(self, operation: str, work: Work[_Result], *, durable: bool = True) -> _Result:
         """Do `work` in a transaction, which is committed when it returns, and leaves nothing when it raises.
 

@@ -97,6 +97,18 @@ class PostgresqlDatabase(Database):
             async with self._connection() as connection:
                 return await PostgresqlTransaction(connection, self._statements).rows(statement, parameters)
 
+    async def change(
+        self,
+        operation: str,
+        statement: TypedReturnsRows[*_Columns],
+        parameters: Parameters = NO_PARAMETERS,
+        *,
+        durable: bool = True,
+    ) -> Sequence[tuple[*_Columns]]:
+        """See `Database.change`; the server makes a transaction of a statement that comes alone."""
+        del durable
+        return await self.read(operation, statement, parameters)
+
     async def write(self, operation: str, work: Work[_Result], *, durable: bool = True) -> _Result:
         """See `Database.write`; each change is as durable as the server makes it."""
         del durable

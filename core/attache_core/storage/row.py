@@ -7,7 +7,7 @@ type or size that a database refuses is left out of its column and kept in the J
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 from attache_core.json_codec import Json, decode_all_exactly, decode_exactly, encode
 from attache_core.storage.store import StoredTurn
@@ -37,7 +37,10 @@ class TurnRow:
 
     def values(self) -> dict[str, object]:
         """Column name to value."""
-        return asdict(self)
+        return {column: getattr(self, column) for column in _COLUMNS}
+
+
+_COLUMNS = tuple(column.name for column in fields(TurnRow))
 
 
 def to_row(tenant: str, turn: StoredTurn) -> TurnRow:

@@ -69,7 +69,7 @@ class SqlConversations(Conversations):
         if not _are_keys(tenant, conversation_id):
             return None
         parameters = {**_this(tenant, conversation_id), "new_metadata": encode(metadata)}
-        rows = await self._database.write("update_conversation", lambda it: it.rows(sql.update_statement(), parameters))
+        rows = await self._database.change("update_conversation", sql.update_statement(), parameters)
         return _conversation(conversation_id, rows[0]) if rows else None
 
     async def delete(self, tenant: str, conversation_id: str) -> bool:
@@ -170,9 +170,7 @@ class SqlConversations(Conversations):
         if not _are_keys(tenant, conversation_id):
             raise conversation_not_found(conversation_id, "conversation")
         parameters = {**_this(tenant, conversation_id), "owner": owner, "ttl_ms": _ms(ttl_s)}
-        leased = await self._database.write(
-            "lease_conversation", lambda it: it.rows(sql.lease_statement(), parameters), durable=False
-        )
+        leased = await self._database.change("lease_conversation", sql.lease_statement(), parameters, durable=False)
         if leased:
             return Lease(conversation_id, owner, leased[0][0])
         if await self.load(tenant, conversation_id) is None:
@@ -182,17 +180,12 @@ class SqlConversations(Conversations):
     async def renew(self, tenant: str, lease: Lease, ttl_s: float) -> bool:
         """See `Conversations.renew`."""
         parameters = {**_held(tenant, lease), "ttl_ms": _ms(ttl_s)}
-        renewed = await self._database.write(
-            "renew_conversation", lambda it: it.change(sql.renew_statement(), parameters), durable=False
-        )
-        return renewed > 0
+        return bool(await self._database.change("renew_conversation", sql.renew_statement(), parameters, durable=False))
 
     async def release(self, tenant: str, lease: Lease) -> None:
         """See `Conversations.release`."""
         held = _held(tenant, lease)
-        await self._database.write(
-            "release_conversation", lambda it: it.change(sql.release_statement(), held), durable=False
-        )
+        await self._database.change("release_conversation", sql.release_statement(), held, durable=False)
 
     async def append(self, tenant: str, lease: Lease, items: Sequence[Json]) -> None:
         """See `Conversations.append`."""

@@ -12,10 +12,12 @@ from types import ModuleType
 from typing import TypeVarTuple
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Delete,
     Insert,
     Select,
+    String,
     and_,
     bindparam,
     case,
@@ -38,7 +40,7 @@ from attache_core.storage.expiry import (
     oldest_statement,
 )
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import is_key, items_by_id, to_row, to_turn, to_turns, turn_items
+from attache_core.storage.row import TurnRow, is_key, items_by_id, to_row, to_turn, to_turns, turn_items
 from attache_core.storage.sql_approvals import SqlApprovals, forget_approvals
 from attache_core.storage.sql_conversations import SqlConversations, append_turn, forget_turn
 from attache_core.storage.store import Store, StoredTurn
@@ -59,6 +61,7 @@ class SqlStore(Store):
         self._database = database
         self._conversations = SqlConversations(database, limits)
         self._limits = limits
+        self._save = save_statement() if database.dialect == "postgresql" else None
         self._insert = insert_statement(database.dialect)
         self._point = point_statement(database.dialect)
         self._chain = chain_statement(limits)
@@ -89,17 +92,25 @@ class SqlStore(Store):
         row = to_row(tenant, turn)
         # In one order for all: two turns that hold the same items would else wait for one another.
         item_ids = sorted(items_by_id(turn))
-        pointers = [{"tenant": tenant, "id": item_id, "response_id": row.id} for item_id in item_ids]
+        if lease is None and self._save is not None:
+            await self._database.change("save_turn", self._save, {**row.values(), "item_ids": item_ids})
+            return
 
         async def save(transaction: Transaction) -> None:
-            if not await transaction.change(self._insert, row.values()):
-                return
-            if pointers:
-                await transaction.change_each(self._point, pointers)
-            if lease is not None:
+            if await self._insert_turn(transaction, row, item_ids) and lease is not None:
                 await append_turn(transaction, tenant, lease, turn_items(turn), row.id)
 
         await self._database.write("save_turn", save)
+
+    async def _insert_turn(self, transaction: Transaction, row: TurnRow, item_ids: Sequence[str]) -> bool:
+        """Whether it was not there before."""
+        if self._save is not None:
+            return bool(await transaction.rows(self._save, {**row.values(), "item_ids": item_ids}))
+        is_new = bool(await transaction.change(self._insert, row.values()))
+        if is_new and item_ids:
+            pointers = [{"tenant": row.tenant, "id": item_id, "response_id": row.id} for item_id in item_ids]
+            await transaction.change_each(self._point, pointers)
+        return is_new
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -199,6 +210,15 @@ def point_statement(dialect: str) -> Insert:
         index_elements=items.primary_key.columns, set_={"response_id": insert.excluded.response_id}
     )
     return statement
+
+
+def save_statement() -> Select[str]:
+    """Both for all of `:item_ids` at once, on PostgreSQL; the id of the turn, unless its key was there."""
+    turn = insert_statement("postgresql").returning(responses.c.tenant, responses.c.id).cte("turn")
+    item_ids = func.unnest(bindparam("item_ids", type_=ARRAY(String)))
+    pointers = select(turn.c.tenant, item_ids, turn.c.id)
+    pointed = point_statement("postgresql").from_select(["tenant", "id", "response_id"], pointers)
+    return select(turn.c.id).add_cte(pointed.cte("pointed"))
 
 
 def _dialect(name: str) -> ModuleType:

@@ -92,6 +92,17 @@ class SqliteDatabase(Database):
             )
         return rows
 
+    async def change(
+        self,
+        operation: str,
+        statement: TypedReturnsRows[*_Columns],
+        parameters: Parameters = NO_PARAMETERS,
+        *,
+        durable: bool = True,
+    ) -> Sequence[tuple[*_Columns]]:
+        """See `Database.change`."""
+        return await self.write(operation, lambda transaction: transaction.rows(statement, parameters), durable=durable)
+
     async def write(self, operation: str, work: Work[_Result], *, durable: bool = True) -> _Result:
         """See `Database.write`."""
 

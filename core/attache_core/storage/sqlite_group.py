@@ -16,7 +16,7 @@ from typing import Final
 
 from attache_core.storage.sqlite_thread import Call, Failed
 
-GROUP_S: Final = 0.05
+GROUP_MS: Final = 50
 """A group that has run for so long takes no further change: those in it wait for each other."""
 
 _BEGIN: Final = {
@@ -49,7 +49,7 @@ def make_changes(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[
 
 def _together(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[object]:
     begin(connection, durable=any(call.durable for call in calls))
-    until = time.monotonic() + GROUP_S
+    until = time.monotonic() + GROUP_MS / 1000
     results: list[object] = []
     try:
         for call in calls:

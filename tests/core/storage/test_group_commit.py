@@ -116,7 +116,7 @@ async def test_group_takes_a_bounded_number_of_changes(url: str, begun: list[boo
 async def test_group_takes_no_further_change_when_it_has_run_for_its_time(
     url: str, begun: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_group, "GROUP_S", -1.0)
+    monkeypatch.setattr(sqlite_group, "GROUP_MS", -1)
     async with open_store(url) as store:
         await _save_ten(store)
     assert len(begun) == 1 + 10

@@ -42,7 +42,7 @@ async def test_load_chain_of_any_depth_sends_one_statement(each_url: str, statem
             assert len(statements) == 1
 
 
-async def test_every_call_sends_one_statement_and_a_save_of_items_two(
+async def test_every_call_sends_one_statement_and_a_save_of_items_two_on_sqlite(
     each_url: str, statements: list[Prepared]
 ) -> None:
     async with open_store(each_url) as store:
@@ -53,8 +53,11 @@ async def test_every_call_sends_one_statement_and_a_save_of_items_two(
         await store.load_response("t", "resp_1")
         await store.load_items("t", ["msg_1", "msg_3"])
     sent = [" ".join(statement.text.split()[:3]) for statement in statements]
-    assert sent[:3] == ["INSERT INTO responses", "INSERT INTO responses", "INSERT INTO items"]
-    assert [statement.split()[0] for statement in sent[3:]] == ["SELECT", "WITH"]
+    if each_url.startswith("sqlite"):
+        assert sent[:-2] == ["INSERT INTO responses", "INSERT INTO responses", "INSERT INTO items"]
+    else:
+        assert sent[:-2] == ["WITH turn AS", "WITH turn AS"]
+    assert [statement.split()[0] for statement in sent[-2:]] == ["SELECT", "WITH"]
 
 
 async def test_a_turn_whose_items_cannot_be_found_later_is_not_stored(file: Path, url: str) -> None:
