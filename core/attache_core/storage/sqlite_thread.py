@@ -2,8 +2,9 @@
 
 A call is one errand to a thread, however many statements it has: going there and back costs more than most statements.
 Unaware of SQL. Invariants: whatever waits belongs to the event loop alone, so nothing is locked; a thread has one
-errand at a time; a connection whose file was removed or replaced is dropped before it is used, because SQLite would go
-on writing, without error, into a file that nobody can reach any more.
+errand at a time; a connection that an errand failed with is not used again; one whose file was removed or replaced is
+dropped before it is used, because SQLite would go on writing, without error, into a file that nobody can reach any
+more.
 Source: https://www.sqlite.org/howtocorrupt.html, section 4.
 """
 
@@ -14,6 +15,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -91,7 +93,7 @@ class SqliteThread:
         """Let it finish what it does, and end."""
         if self._thread.ident is not None:
             self._inbox.put(None)
-            await self._ended
+            await asyncio.shield(self._ended)  # it ends all the same when nobody waits for it any more
             self._thread.join()
 
     def _work(self) -> None:
@@ -105,6 +107,7 @@ class SqliteThread:
         try:
             return self._errand(self._connected(), calls)
         except Exception as error:  # noqa: BLE001 - the thread's edge: who waits for the calls is told
+            self._drop()
             return [Failed(error)] * len(calls)
 
     def _connected(self) -> sqlite3.Connection:
@@ -158,8 +161,7 @@ class SqliteThreads:
     async def close(self) -> None:
         """End all threads; calls that wait are refused."""
         self._closed = True
-        for call in list(self._waiting):
-            self._refuse(call, "the store is closed")
+        self._refuse_all()
         for thread in self._threads:
             await thread.close()
 
@@ -170,7 +172,7 @@ class SqliteThreads:
             for call in calls:
                 _stop_timer(call)
             thread = self._free.pop()
-            thread.send(calls, lambda results, calls=calls, thread=thread: self._receive(thread, calls, results))  # type: ignore[misc]  # mypy infers no lambda with defaults
+            thread.send(calls, partial(self._receive, thread, calls))
 
     def _receive(self, thread: SqliteThread, calls: Sequence[Call], results: Sequence[object]) -> None:
         for call, result in zip(calls, results, strict=False):
@@ -181,11 +183,17 @@ class SqliteThreads:
             else:
                 call.future.set_result(result)
         self._waiting.extendleft(call for call in reversed(calls[len(results) :]) if not call.future.done())
+        if self._closed:
+            self._refuse_all()
         self._free.append(thread)
         self._send()
 
     def _expire(self, call: Call) -> None:
         self._refuse(call, f"no connection was free for {self._terms.timeout_s:g} s")
+
+    def _refuse_all(self) -> None:
+        for call in list(self._waiting):
+            self._refuse(call, "the store is closed")
 
     def _refuse(self, call: Call, why: str) -> None:
         self._withdraw(call)

@@ -197,6 +197,22 @@ async def test_change_that_finds_too_many_waiting_is_refused_at_once(url: str) -
         assert await ids(store, "resp_0", "resp_1", "resp_2") == ["resp_0", "resp_1"]
 
 
+async def test_store_that_is_closed_ends_what_it_does_and_refuses_what_waits(url: str) -> None:
+    pause = Pause()
+    async with asyncio.timeout(2 * WAIT_S), asyncio.TaskGroup() as tasks:
+        async with open_store(url, StoreLimits(max_group_writes=1)) as store:
+            tasks.create_task(store._database.write("pause", pause))
+            assert await asyncio.to_thread(pause.entered.wait, WAIT_S)
+            waiting = tasks.create_task(failure(store.save_turn("t", stored_turn("resp_1"))))
+            await asyncio.sleep(0)
+            asyncio.get_running_loop().call_soon(pause.may_end.set)
+        late = await failure(store.save_turn("t", stored_turn("resp_2")))
+
+    assert (waiting.result(), late) == ("store_unavailable", "store_unavailable")
+    async with open_store(url) as store:
+        assert await ids(store, "resp_1", "resp_2") == []
+
+
 async def test_only_what_a_client_is_told_of_waits_for_the_disk(url: str, begun: list[bool]) -> None:
     async with open_store(url) as store:
         await store.conversations.create("t", Conversation("conv_1", 0, {}), [])
