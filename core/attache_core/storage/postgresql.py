@@ -44,14 +44,19 @@ _ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.Interna
 @asynccontextmanager
 async def open_postgresql(server: PostgresqlServer, limits: StoreLimits) -> AsyncIterator[Database]:
     """The database of a server, for this process and event loop."""
-    async with asyncpg.create_pool(
+    pool = await asyncpg.create_pool(
         min_size=0,
         max_size=limits.max_connections,
         max_inactive_connection_lifetime=0,  # for good
         reset=_keep,
         **_connect_arguments(server, limits, limits.statement_timeout_s),
-    ) as pool:
+    )
+    try:
         yield PostgresqlDatabase(pool, limits)
+    finally:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limits.connect_timeout_s):  # past it, they are closed all the same
+                await pool.close()
 
 
 def _connect_arguments(server: PostgresqlServer, limits: StoreLimits, statement_timeout_s: float) -> dict[str, Any]:
