@@ -33,14 +33,14 @@ class Prepared:
         self.text: str = compiled.string
 
     def bound(self, parameters: Parameters) -> tuple[str, tuple[object, ...]]:
-        """The text and its values, in order. A value that is missing is null; a list changes the text."""
+        """The text and its values, in order. A missing value is null; one that follows `IN` changes the text."""
         if self._compiled.post_compile_params:
             expanded = self._compiled.construct_expanded_state({**self._constants, **parameters})
             return expanded.statement, tuple(expanded.positional_parameters)
         return self.text, self.values(parameters)
 
     def values(self, parameters: Parameters) -> tuple[object, ...]:
-        """The values alone, none of which is a list."""
+        """The values alone, none of which follows `IN`."""
         values = {**self._constants, **parameters}
         return tuple([values[name] for name in self._names])
 

@@ -56,7 +56,8 @@ class Pause:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of every transaction that was begun, whether its commit waits for the disk."""
+    """Of every transaction that was begun, whether its commit waits for the disk; none ends for want of time."""
+    monkeypatch.setattr(sqlite_group, "GROUP_MS", 60_000)
     seen: list[bool] = []
     begin = sqlite_group.begin
 
