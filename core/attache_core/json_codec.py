@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -37,6 +37,12 @@ def decode_exactly(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JS
     text = data if isinstance(data, bytes) else data.encode(errors="surrogatepass")
     may_round = _LONG_NUMBER in text.translate(_DIGITS_ALIKE) and _LONG_INTEGER.search(text) is not None
     return _decode_tolerantly(data if isinstance(data, str) else data.decode()) if may_round else decode(data)
+
+
+def decode_all_exactly(texts: Sequence[bytes]) -> list[Any]:
+    """`decode_exactly` for each of these texts, at once: many small texts cost twice as much one by one."""
+    found: list[Any] = decode_exactly(b"[" + b",".join(texts) + b"]")
+    return found
 
 
 def encode(value: object) -> bytes:

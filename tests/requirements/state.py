@@ -218,7 +218,17 @@ REQUIREMENTS = (
                 "test_server_killed_in_the_middle_of_turns_has_every_turn_that_a_client_was_told_of",
             ),
             f"{_STORAGE}/test_sqlite.py",
+            *within(
+                f"{_STORAGE}/test_group_commit.py",
+                "test_process_killed_in_the_middle_of_group_commits_has_every_turn_that_was_told",
+            ),
         ),
+    ),
+    Requirement(
+        "store-groups",
+        DESIGN,
+        "Changes that wait at the same moment share one commit, in bounded groups, and each succeeds or fails alone.",
+        (f"{_STORAGE}/test_group_commit.py",),
     ),
     Requirement(
         "store-any-text",

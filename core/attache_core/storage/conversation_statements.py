@@ -1,16 +1,21 @@
 """The statements of conversations, for SQLite and PostgreSQL alike.
 
 Pure; unaware of connections. Invariant: the tenant is part of every condition. `:the_tenant` and `:the_id` say which
-conversation is meant; further parameters are named in the docstrings.
+conversation is meant; further parameters are named in the docstrings. Each statement is built once, and prepared once
+by each store.
 """
 
 from __future__ import annotations
+
+from functools import cache
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Delete,
     FromClause,
+    Insert,
     Select,
     String,
     Update,
@@ -20,16 +25,18 @@ from sqlalchemy import (
     delete,
     exists,
     func,
+    insert,
     or_,
     select,
+    true,
     update,
 )
-from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from attache_core.storage.conversation_tables import conversation_items, conversation_turns, conversations
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.store_clock import StoreNowMs
-from attache_core.types.paging import Page
+from attache_core.types.paging import Order
 
 _tenant = bindparam("the_tenant", type_=String)
 _id = bindparam("the_id", type_=String)
@@ -38,15 +45,86 @@ _owner = bindparam("owner", type_=String)
 this_conversation = and_(conversations.c.tenant == _tenant, conversations.c.id == _id)
 its_items = and_(conversation_items.c.tenant == _tenant, conversation_items.c.conversation_id == _id)
 present_items = and_(its_items, conversation_items.c.removed.is_(None))
+_this_item = and_(present_items, conversation_items.c.id == bindparam("item_id", type_=String))
+_MAX_POSITION: Final = 2**63 - 1
 _free = {"lease_owner": None, "lease_expires_ms": None, "lease_revision": None}
 
 
+@cache
+def create_statement() -> Insert:
+    """A new row of `conversations`."""
+    return insert(conversations)
+
+
+@cache
+def load_statement() -> Select[int, bytes]:
+    """When a conversation was created, and its metadata."""
+    return select(conversations.c.created_at, conversations.c.metadata).where(this_conversation)
+
+
+@cache
+def update_statement() -> ReturningUpdate[int, bytes]:
+    """Let its metadata be `:new_metadata`; what `load_statement` answers after that."""
+    changed = update(conversations).where(this_conversation).values(metadata=bindparam("new_metadata"))
+    return changed.returning(conversations.c.created_at, conversations.c.metadata)
+
+
+@cache
+def delete_statement() -> ReturningDelete[int]:
+    """Delete the row of a conversation; its revision."""
+    return delete(conversations).where(this_conversation).returning(conversations.c.revision)
+
+
+@cache
+def insert_item_statement() -> Insert:
+    """A new row of `conversation_items`."""
+    return insert(conversation_items)
+
+
+@cache
+def insert_turn_statement() -> Insert:
+    """A new row of `conversation_turns`."""
+    return insert(conversation_turns)
+
+
+@cache
+def forget_turn_statement() -> ReturningDelete[str, int]:
+    """Delete what the response `:the_id` had read: which conversation, at which revision."""
+    turns = conversation_turns.c
+    deleted = delete(conversation_turns).where(turns.tenant == _tenant, turns.response_id == _id)
+    return deleted.returning(turns.conversation_id, turns.revision)
+
+
+@cache
+def present_statement() -> Select[str]:
+    """One of `:ids` that an item of a conversation has."""
+    items = conversation_items.c
+    return select(items.id).where(present_items, items.id.in_(bindparam("ids", expanding=True))).limit(1)
+
+
+@cache
+def item_statement() -> Select[bytes]:
+    """The last item of a conversation whose id is `:item_id`."""
+    items = conversation_items.c
+    return select(items.item).where(_this_item).order_by(items.position.desc()).limit(1)
+
+
+@cache
+def position_statement(order: Order) -> Select[int]:
+    """Where that item is; of several, the one that a page in this order shows last."""
+    position = conversation_items.c.position
+    last = position.desc() if order == "asc" else position.asc()
+    return select(position).where(_this_item).order_by(last).limit(1)
+
+
+@cache
 def advance_statement() -> ReturningUpdate[int]:
     """Count `:steps` changes of a conversation, and lock its row until the transaction ends; the new revision."""
     revision = conversations.c.revision + bindparam("steps", type_=BigInteger)
     return update(conversations).where(this_conversation).values(revision=revision).returning(conversations.c.revision)
 
 
+@cache
 def lease_statement() -> ReturningUpdate[int]:
     """Let `:owner` have a conversation that is free, for `:ttl_ms`; what it reads."""
     lease = conversations.c.lease_owner, conversations.c.lease_expires_ms
@@ -59,21 +137,27 @@ def lease_statement() -> ReturningUpdate[int]:
     )
 
 
-def renew_statement() -> Update:
-    """Let `:owner` keep what it has for `:ttl_ms` from now."""
-    return update(conversations).where(this_conversation, _is_held()).values(lease_expires_ms=_expiry())
+@cache
+def renew_statement() -> ReturningUpdate[int]:
+    """Let `:owner` keep what it has for `:ttl_ms` from now; what it reads, if it has it."""
+    renewed = update(conversations).where(this_conversation, _is_held()).values(lease_expires_ms=_expiry())
+    return renewed.returning(conversations.c.lease_revision)
 
 
-def release_statement() -> Update:
-    """Take from `:owner` what it has."""
-    return update(conversations).where(this_conversation, _is_held()).values(_free)
+@cache
+def release_statement() -> ReturningUpdate[int]:
+    """Take from `:owner` what it has; its revision."""
+    released = update(conversations).where(this_conversation, _is_held()).values(_free)
+    return released.returning(conversations.c.revision)
 
 
+@cache
 def end_lease_statement() -> ReturningUpdate[int]:
     """The same, and count `:steps` changes; the new revision."""
     return advance_statement().where(_is_held()).values(_free)
 
 
+@cache
 def break_lease_statement() -> Update:
     """Take a conversation from the turn that has read the item at `:position`."""
     return (
@@ -81,11 +165,19 @@ def break_lease_statement() -> Update:
     )
 
 
+@cache
 def remove_statement() -> Update:
     """Mark items as removed at `:at`."""
     return update(conversation_items).where(present_items).values(removed=bindparam("at"))
 
 
+@cache
+def remove_item_statement() -> ReturningUpdate[int]:
+    """The same for those whose id is `:item_id`; where they were."""
+    return remove_statement().where(_this_item).returning(conversation_items.c.position)
+
+
+@cache
 def purge_statement() -> Delete:
     """Delete the removed items that no stored response has read."""
     turns, items = conversation_turns.c, conversation_items.c
@@ -98,26 +190,39 @@ def purge_statement() -> Delete:
     return delete(conversation_items).where(its_items, items.removed.is_not(None), ~read)
 
 
-def page_statement(limits: StoreLimits, page: Page, position: int | None) -> Select[bytes]:
-    """The items after `position` in the order of the page, and one more; None in place of those past `max_page_bytes`.
+@cache
+def purge_item_statement() -> Delete:
+    """The same among those whose id is `:item_id`."""
+    return purge_statement().where(conversation_items.c.id == bindparam("item_id", type_=String))
 
-    The first is there whatever its size, so that reading page after page comes to an end.
+
+@cache
+def purge_read_statement() -> Delete:
+    """The same among those that were there at revision `:at`."""
+    items, at = conversation_items.c, bindparam("at", type_=BigInteger)
+    return purge_statement().where(items.position < at, items.removed >= at)
+
+
+def page_statement(limits: StoreLimits, order: Order) -> Select[bytes]:
+    """The first `:rows` items after the position `:after` (null: all) in this order; None for those past the limit.
+
+    The first item is there whatever its size, so that reading page after page comes to an end.
     """
-    items, is_ascending = conversation_items.c, page.order == "asc"
-    wanted = select(items.position, func.length(items.item).label("size")).where(present_items)
-    if position is not None:
-        wanted = wanted.where(items.position > position if is_ascending else items.position < position)
-    order = items.position.asc() if is_ascending else items.position.desc()
-    page_rows = wanted.order_by(order).limit(page.limit + 1).cte("page")
-    order = page_rows.c.position.asc() if is_ascending else page_rows.c.position.desc()
-    before = (func.sum(page_rows.c.size).over(order_by=order) - page_rows.c.size).label("before")
+    items, is_ascending = conversation_items.c, order == "asc"
+    after = func.coalesce(cast(bindparam("after"), BigInteger), -1 if is_ascending else _MAX_POSITION)
+    beyond = items.position > after if is_ascending else items.position < after
+    wanted = select(items.position, func.length(items.item).label("size")).where(present_items, beyond)
+    by_position = items.position.asc() if is_ascending else items.position.desc()
+    page_rows = wanted.order_by(by_position).limit(bindparam("rows", type_=BigInteger)).cte("page")
+    by_position = page_rows.c.position.asc() if is_ascending else page_rows.c.position.desc()
+    before = (func.sum(page_rows.c.size).over(order_by=by_position) - page_rows.c.size).label("before")
     sized = select(page_rows, before).cte("sized")
     fits = or_(sized.c.before == 0, sized.c.before + sized.c.size <= limits.max_page_bytes)
-    order = sized.c.position.asc() if is_ascending else sized.c.position.desc()
+    by_position = sized.c.position.asc() if is_ascending else sized.c.position.desc()
     return (
         select(items.item)
         .select_from(sized.outerjoin(conversation_items, and_(fits, its_items, items.position == sized.c.position)))
-        .order_by(order)
+        .order_by(by_position)
     )
 
 
@@ -164,30 +269,20 @@ def _history(
     No item is read when they are too many or too large.
     """
     items = conversation_items.c
-    there = and_(items.position < revision, or_(items.removed.is_(None), items.removed >= revision))
-    joined = and_(items.tenant == source.c.tenant, items.conversation_id == conversation_id, there)
-    sized = (
-        select(items.conversation_id, items.position, *_sums())
-        .select_from(source.outerjoin(conversation_items, joined))
-        .where(condition)
-        .cte("sized")
+    asked = select(source.c.tenant, conversation_id.label("id"), revision.label("at")).where(condition).cte("asked")
+    at = asked.c.at
+    there = and_(items.position < at, or_(items.removed.is_(None), items.removed >= at))
+    joined = and_(items.tenant == asked.c.tenant, items.conversation_id == asked.c.id, there)
+    count, size = func.count(items.position), func.coalesce(func.sum(func.length(items.item)), 0)
+    sums = select(count.label("count"), cast(size, BigInteger).label("bytes"))
+    total = sums.select_from(asked.join(conversation_items, joined)).cte("total")
+    within = and_(
+        total.c.count <= limits.max_conversation_items, total.c.bytes <= limits.max_conversation_bytes, joined
     )
-    count, size = sized.c.count, sized.c.bytes
-    within = and_(count <= limits.max_conversation_items, size <= limits.max_conversation_bytes)
-    same = and_(items.tenant == _tenant, items.conversation_id == sized.c.conversation_id)
     return (
-        select(count, size, items.item)
-        .select_from(sized.outerjoin(conversation_items, and_(within, same, items.position == sized.c.position)))
-        .order_by(sized.c.position)
-    )
-
-
-def _sums() -> tuple[ColumnElement[int], ColumnElement[int]]:
-    """How many items all rows together are, and how many bytes."""
-    size = func.coalesce(func.sum(func.length(conversation_items.c.item)).over(), 0)
-    return (
-        func.count(conversation_items.c.position).over().label("count"),
-        cast(size, BigInteger).label("bytes"),
+        select(total.c.count, total.c.bytes, items.item)
+        .select_from(asked.join(total, true()).outerjoin(conversation_items, within))
+        .order_by(items.position)
     )
 
 

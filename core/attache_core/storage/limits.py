@@ -52,6 +52,13 @@ class StoreLimits(BaseModel):
     max_readers: int = Field(default=4, ge=1, le=100)
     """SQLite: connections that read at the same time, per worker process. One more connection writes."""
 
+    max_group_writes: int = Field(default=64, ge=1, le=1000)
+    """SQLite: changes that one transaction makes together, of those that wait at the same moment."""
+
+    max_waiting_calls: int = Field(default=1000, ge=1)
+    """Calls per worker process that wait for a connection, on SQLite for one that reads and for the one that writes
+    each; a further one is refused at once."""
+
     max_connections: int = Field(default=10, ge=1, le=1000)
     """PostgreSQL: connections per worker process."""
 

@@ -6,10 +6,10 @@ type or size that a database refuses is left out of its column and kept in the J
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 
-from attache_core.json_codec import Json, decode_exactly, encode
+from attache_core.json_codec import Json, decode_all_exactly, decode_exactly, encode
 from attache_core.storage.store import StoredTurn
 
 _MAX_INT64 = 2**63 - 1
@@ -37,7 +37,10 @@ class TurnRow:
 
     def values(self) -> dict[str, object]:
         """Column name to value."""
-        return asdict(self)
+        return {column: getattr(self, column) for column in _COLUMNS}
+
+
+_COLUMNS = tuple(column.name for column in fields(TurnRow))
 
 
 def to_row(tenant: str, turn: StoredTurn) -> TurnRow:
@@ -64,6 +67,12 @@ def to_row(tenant: str, turn: StoredTurn) -> TurnRow:
 def to_turn(stored_input: bytes, stored_response: bytes) -> StoredTurn:
     """The turn of which these are the stored bytes; `input` is a list."""
     return StoredTurn(response=decode_exactly(stored_response), input=decode_exactly(stored_input))
+
+
+def to_turns(stored: Sequence[tuple[bytes, bytes]]) -> list[StoredTurn]:
+    """The turns of which these are the stored bytes, input and response of each."""
+    decoded = decode_all_exactly([text for turn in stored for text in turn])
+    return [StoredTurn(response, given) for given, response in zip(decoded[::2], decoded[1::2], strict=True)]
 
 
 def items_by_id(turn: StoredTurn) -> dict[str, Json]:

@@ -7,13 +7,13 @@ itself decides between two callers.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Final, Literal
 
 from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, exists, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from attache_core.storage.approvals import ApprovalAnswer, ApprovalStore, PendingApproval
-from attache_core.storage.database import Database
+from attache_core.storage.database import Database, Transaction
 from attache_core.storage.expiry import kept
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.row import is_key
@@ -40,27 +40,30 @@ class SqlApprovals(ApprovalStore):
         """See `ApprovalStore.ask`."""
         owner = {"tenant": tenant, "response_id": response_id, "answer": None}
         rows = [owner | {"id": one.request_id, "salt": one.salt, "fingerprint": one.fingerprint} for one in asked]
-        async with self._database.write("ask_approvals") as connection:
-            await connection.execute(self._insert, rows)
+        if rows:
+            await self._database.write("ask_approvals", lambda transaction: transaction.change_each(self._insert, rows))
 
     async def load(self, tenant: str, request_ids: Collection[str]) -> dict[str, PendingApproval]:
         """See `ApprovalStore.load`."""
         self._limits.check_items(len(request_ids))
         parameters = {"tenant": tenant, "ids": [request_id for request_id in request_ids if is_key(request_id)]}
         rows = await self._database.read("load_approvals", self._select, parameters)
-        return {row[0]: PendingApproval(*row) for row in rows}
+        return {row[0]: PendingApproval(*row[:3], answered=bool(row[3])) for row in rows}
 
     async def answer(self, tenant: str, answers: Sequence[ApprovalAnswer]) -> bool:
         """See `ApprovalStore.answer`."""
         if not all(is_key(one.request_id) for one in answers):
             return False
+        # In the order of their ids: two callers that take locks in different orders would wait for each other.
+        in_order = sorted(answers, key=lambda one: one.request_id)
+
+        async def take(transaction: Transaction) -> None:
+            for one in in_order:
+                statement = self._approve if one.approved else self._deny
+                _require_one(await transaction.change(statement, _parameters(tenant, one)))
+
         try:
-            async with self._database.write("answer_approvals") as connection:
-                # In the order of their ids: two callers that take locks in different orders would wait for each other.
-                for one in sorted(answers, key=lambda one: one.request_id):
-                    statement = self._approve if one.approved else self._deny
-                    taken = await connection.execute(statement, _parameters(tenant, one))
-                    _require_one(taken.rowcount)
+            await self._database.write("answer_approvals", take)
         except _NotTakenError:
             return False
         return True
@@ -75,9 +78,9 @@ def _require_one(taken: int) -> None:
         raise _NotTakenError
 
 
-async def forget_approvals(connection: AsyncConnection, tenant: str, response_id: str) -> None:
+async def forget_approvals(transaction: Transaction, tenant: str, response_id: str) -> None:
     """Remove the approvals that a response asked for, within a transaction."""
-    await connection.execute(delete_statement(), {"of_tenant": tenant, "of_response": response_id})
+    await transaction.change(delete_statement(), {"of_tenant": tenant, "of_response": response_id})
 
 
 def select_statement() -> Select[str, bytes, str, bool]:
@@ -99,6 +102,7 @@ def answer_statement(said: Answer, limits: StoreLimits) -> Update:
     return statement.where(approvals.c.fingerprint == bindparam("of_call")) if said == APPROVED else statement
 
 
+@cache
 def delete_statement() -> Delete:
     """Remove the approvals of `:of_tenant` and `:of_response`."""
     return delete(approvals).where(

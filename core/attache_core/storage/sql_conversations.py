@@ -2,19 +2,17 @@
 
 Knows in which order the statements of a call are sent; the statements are in `conversation_statements`. Invariants: a
 transaction that changes a conversation begins with the update of its row, which other changes of it wait for; what is
-written at the end of a turn is written only while its lease is held.
+written at the end of a turn is written only while its lease is held. A lease need not outlive the machine, whose turns
+end with it, so nothing waits for the disk to get, keep or end one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import get_args
 
-from sqlalchemy import Row, and_, delete, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from attache_core.json_codec import Json, decode_exactly, encode
+from attache_core.json_codec import Json, decode_all_exactly, decode_exactly, encode
 from attache_core.storage import conversation_statements as sql
-from attache_core.storage.conversation_tables import conversation_items, conversation_turns, conversations
 from attache_core.storage.conversations import (
     Conversation,
     Conversations,
@@ -24,12 +22,10 @@ from attache_core.storage.conversations import (
     duplicate_item,
     item_already_in_conversation,
 )
-from attache_core.storage.database import Database
+from attache_core.storage.database import Database, Transaction
 from attache_core.storage.limits import StoreLimits
 from attache_core.storage.row import is_key
-from attache_core.types.paging import ItemPage, Page, cursor_not_found
-
-_columns = conversation_items.c
+from attache_core.types.paging import ItemPage, Order, Page, cursor_not_found
 
 
 class SqlConversations(Conversations):
@@ -41,6 +37,7 @@ class SqlConversations(Conversations):
         self._history = sql.history_statement(limits)
         self._history_of = sql.history_of_statement(limits)
         self._found_items = sql.found_items_statement(limits)
+        self._pages = {order: sql.page_statement(limits, order) for order in get_args(Order)}
 
     async def create(self, tenant: str, conversation: Conversation, items: Sequence[Json]) -> None:
         """See `Conversations.create`."""
@@ -53,56 +50,58 @@ class SqlConversations(Conversations):
             "revision": len(items),
             "metadata": encode(conversation.metadata),
         }
-        async with self._database.write("create_conversation") as connection:
-            await connection.execute(insert(conversations), row)
-            await _insert_items(connection, tenant, conversation.id, items, first=0)
+
+        async def create(transaction: Transaction) -> None:
+            await transaction.change(sql.create_statement(), row)
+            await _insert_items(transaction, tenant, conversation.id, items, first=0)
+
+        await self._database.write("create_conversation", create)
 
     async def load(self, tenant: str, conversation_id: str) -> Conversation | None:
         """See `Conversations.load`."""
         if not _are_keys(tenant, conversation_id):
             return None
-        statement = select(conversations.c.created_at, conversations.c.metadata).where(sql.this_conversation)
-        rows = await self._database.read("load_conversation", statement, _this(tenant, conversation_id))
+        rows = await self._database.read("load_conversation", sql.load_statement(), _this(tenant, conversation_id))
         return _conversation(conversation_id, rows[0]) if rows else None
 
     async def update(self, tenant: str, conversation_id: str, metadata: Json) -> Conversation | None:
         """See `Conversations.update`."""
         if not _are_keys(tenant, conversation_id):
             return None
-        statement = update(conversations).where(sql.this_conversation).values(metadata=encode(metadata))
-        returned = statement.returning(conversations.c.created_at, conversations.c.metadata)
-        async with self._database.write("update_conversation") as connection:
-            row = (await connection.execute(returned, _this(tenant, conversation_id))).one_or_none()
-        return None if row is None else _conversation(conversation_id, row)
+        parameters = {**_this(tenant, conversation_id), "new_metadata": encode(metadata)}
+        rows = await self._database.change("update_conversation", sql.update_statement(), parameters)
+        return _conversation(conversation_id, rows[0]) if rows else None
 
     async def delete(self, tenant: str, conversation_id: str) -> bool:
         """See `Conversations.delete`."""
         if not _are_keys(tenant, conversation_id):
             return False
         this = _this(tenant, conversation_id)
-        statement = delete(conversations).where(sql.this_conversation).returning(conversations.c.revision)
-        async with self._database.write("delete_conversation") as connection:
-            revision = (await connection.execute(statement, this)).scalar_one_or_none()
-            if revision is None:
-                return False
-            await connection.execute(sql.remove_statement(), {**this, "at": revision})
-            await connection.execute(sql.purge_statement(), this)
-        return True
+
+        async def delete_it(transaction: Transaction) -> bool:
+            deleted = await transaction.rows(sql.delete_statement(), this)
+            for (revision,) in deleted:
+                await transaction.change(sql.remove_statement(), {**this, "at": revision})
+                await transaction.change(sql.purge_statement(), this)
+            return bool(deleted)
+
+        return await self._database.write("delete_conversation", delete_it)
 
     async def add_items(self, tenant: str, conversation_id: str, items: Sequence[Json]) -> bool:
         """See `Conversations.add_items`."""
         if not _are_keys(tenant, conversation_id):
             return False
         this = _this(tenant, conversation_id)
-        async with self._database.write("add_conversation_items") as connection:
-            changes = {**this, "steps": len(items)}
-            revision = (await connection.execute(sql.advance_statement(), changes)).scalar_one_or_none()
-            if revision is None:
-                return False
-            if await _present(connection, this, items) is not None:
-                raise item_already_in_conversation()
-            await _insert_items(connection, tenant, conversation_id, items, first=revision - len(items))
-        return True
+
+        async def add(transaction: Transaction) -> bool:
+            advanced = await transaction.rows(sql.advance_statement(), {**this, "steps": len(items)})
+            for (revision,) in advanced:
+                if await _present(transaction, this, items) is not None:
+                    raise item_already_in_conversation()
+                await _insert_items(transaction, tenant, conversation_id, items, first=revision - len(items))
+            return bool(advanced)
+
+        return await self._database.write("add_conversation_items", add)
 
     async def list_items(self, tenant: str, conversation_id: str, page: Page) -> ItemPage | None:
         """See `Conversations.list_items`; two queries, and a third to begin after an item."""
@@ -110,8 +109,8 @@ class SqlConversations(Conversations):
             return None
         this = _this(tenant, conversation_id)
         position = None if page.after is None else await self._position(this, page.after, page)
-        statement = sql.page_statement(self._limits, page, position)
-        rows = await self._database.read("list_conversation_items", statement, this)
+        statement, parameters = self._pages[page.order], {**this, "after": position, "rows": page.limit + 1}
+        rows = await self._database.read("list_conversation_items", statement, parameters)
         read = [decode_exactly(item) for (item,) in rows[: page.limit] if item]
         return ItemPage(read, len(rows) > len(read))
 
@@ -119,26 +118,28 @@ class SqlConversations(Conversations):
         """See `Conversations.load_item`."""
         if not _are_keys(tenant, conversation_id, item_id):
             return None
-        statement = select(_columns.item).where(sql.present_items, _columns.id == item_id)
-        latest = statement.order_by(_columns.position.desc()).limit(1)
-        rows = await self._database.read("load_conversation_item", latest, _this(tenant, conversation_id))
+        parameters = {**_this(tenant, conversation_id), "item_id": item_id}
+        rows = await self._database.read("load_conversation_item", sql.item_statement(), parameters)
         return decode_exactly(rows[0][0]) if rows else None
 
     async def remove_item(self, tenant: str, conversation_id: str, item_id: str) -> bool:
         """See `Conversations.remove_item`."""
         if not _are_keys(tenant, conversation_id, item_id):
             return False
-        this = _this(tenant, conversation_id)
-        async with self._database.write("remove_conversation_item") as connection:
-            revision = (await connection.execute(sql.advance_statement(), {**this, "steps": 1})).scalar_one_or_none()
-            if revision is None:
-                return False
-            removal = sql.remove_statement().where(_columns.id == item_id).returning(_columns.position)
-            removed = (await connection.execute(removal, {**this, "at": revision - 1})).scalars().all()
+        this = {**_this(tenant, conversation_id), "item_id": item_id}
+
+        async def remove(transaction: Transaction) -> bool:
+            removed: Sequence[tuple[int]] = []
+            for (revision,) in await transaction.rows(sql.advance_statement(), {**this, "steps": 1}):
+                removed = await transaction.rows(sql.remove_item_statement(), {**this, "at": revision - 1})
             if removed:
-                await connection.execute(sql.break_lease_statement(), {**this, "at": min(removed)})
-                await connection.execute(sql.purge_statement().where(_columns.id == item_id), this)
-        return bool(removed)
+                await transaction.change(
+                    sql.break_lease_statement(), {**this, "at": min(position for (position,) in removed)}
+                )
+                await transaction.change(sql.purge_item_statement(), this)
+            return bool(removed)
+
+        return await self._database.write("remove_conversation_item", remove)
 
     async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
         """See `Conversations.load_items`."""
@@ -169,10 +170,9 @@ class SqlConversations(Conversations):
         if not _are_keys(tenant, conversation_id):
             raise conversation_not_found(conversation_id, "conversation")
         parameters = {**_this(tenant, conversation_id), "owner": owner, "ttl_ms": _ms(ttl_s)}
-        async with self._database.write("lease_conversation") as connection:
-            revision = (await connection.execute(sql.lease_statement(), parameters)).scalar_one_or_none()
-        if revision is not None:
-            return Lease(conversation_id, owner, revision)
+        leased = await self._database.change("lease_conversation", sql.lease_statement(), parameters, durable=False)
+        if leased:
+            return Lease(conversation_id, owner, leased[0][0])
         if await self.load(tenant, conversation_id) is None:
             raise conversation_not_found(conversation_id, "conversation")
         return None
@@ -180,71 +180,62 @@ class SqlConversations(Conversations):
     async def renew(self, tenant: str, lease: Lease, ttl_s: float) -> bool:
         """See `Conversations.renew`."""
         parameters = {**_held(tenant, lease), "ttl_ms": _ms(ttl_s)}
-        async with self._database.write("renew_conversation") as connection:
-            return (await connection.execute(sql.renew_statement(), parameters)).rowcount > 0
+        return bool(await self._database.change("renew_conversation", sql.renew_statement(), parameters, durable=False))
 
     async def release(self, tenant: str, lease: Lease) -> None:
         """See `Conversations.release`."""
-        async with self._database.write("release_conversation") as connection:
-            await connection.execute(sql.release_statement(), _held(tenant, lease))
+        held = _held(tenant, lease)
+        await self._database.change("release_conversation", sql.release_statement(), held, durable=False)
 
     async def append(self, tenant: str, lease: Lease, items: Sequence[Json]) -> None:
         """See `Conversations.append`."""
-        async with self._database.write("append_to_conversation") as connection:
-            await append_turn(connection, tenant, lease, items)
+        await self._database.write("append_to_conversation", lambda it: append_turn(it, tenant, lease, items))
 
     async def _position(self, this: Mapping[str, object], item_id: str, page: Page) -> int:
-        rows: Sequence[Row[int]] = []
+        rows: Sequence[tuple[int]] = []
         if is_key(item_id):
-            statement = select(_columns.position).where(sql.present_items, _columns.id == item_id)
-            last = _columns.position.desc() if page.order == "asc" else _columns.position.asc()
-            rows = await self._database.read("find_conversation_item", statement.order_by(last).limit(1), this)
+            parameters = {**this, "item_id": item_id}
+            rows = await self._database.read("find_conversation_item", sql.position_statement(page.order), parameters)
         if not rows:
             raise cursor_not_found(item_id)
         return rows[0][0]
 
-    def _items_of(self, rows: Sequence[Row[int, int, bytes]]) -> list[Json]:
+    def _items_of(self, rows: Sequence[tuple[int, int, bytes]]) -> list[Json]:
         if not rows or rows[0][0] == 0:
             return []
         self._limits.check_conversation(rows[0][0], rows[0][1])
-        return [decode_exactly(item) for _, _, item in rows]
+        return decode_all_exactly([item for _, _, item in rows])
 
 
 async def append_turn(
-    connection: AsyncConnection, tenant: str, lease: Lease, items: Sequence[Json], response_id: str | None = None
+    transaction: Transaction, tenant: str, lease: Lease, items: Sequence[Json], response_id: str | None = None
 ) -> None:
-    """End a lease with the items of its turn, in the transaction of `connection`; see `Conversations.append`.
+    """End a lease with the items of its turn, in a transaction; see `Conversations.append`.
 
     `response_id` names the stored response, which from here on knows what it has read.
     """
-    ended = await connection.execute(sql.end_lease_statement(), {**_held(tenant, lease), "steps": len(items)})
-    revision = ended.scalar_one_or_none()
-    if revision is None:
+    ended = await transaction.rows(sql.end_lease_statement(), {**_held(tenant, lease), "steps": len(items)})
+    if not ended:
         raise conversation_changed(lease.conversation_id)
-    duplicate = await _present(connection, _this(tenant, lease.conversation_id), items)
+    duplicate = await _present(transaction, _this(tenant, lease.conversation_id), items)
     if duplicate is not None:
         raise duplicate_item(duplicate)
-    await _insert_items(connection, tenant, lease.conversation_id, items, first=revision - len(items))
+    await _insert_items(transaction, tenant, lease.conversation_id, items, first=ended[0][0] - len(items))
     if response_id is not None:
         row = {"conversation_id": lease.conversation_id, "revision": lease.revision}
-        await connection.execute(insert(conversation_turns), {"tenant": tenant, "response_id": response_id, **row})
+        await transaction.change(sql.insert_turn_statement(), {"tenant": tenant, "response_id": response_id, **row})
 
 
-async def forget_turn(connection: AsyncConnection, tenant: str, response_id: str) -> None:
+async def forget_turn(transaction: Transaction, tenant: str, response_id: str) -> None:
     """The stored response is no more: removed items that it alone had read are deleted."""
-    columns = conversation_turns.c
-    statement = delete(conversation_turns).where(columns.tenant == tenant, columns.response_id == response_id)
-    found = await connection.execute(statement.returning(columns.conversation_id, columns.revision))
-    read = found.one_or_none()
-    if read is not None:
-        this = _this(tenant, read[0])
-        await connection.execute(sql.advance_statement(), {**this, "steps": 0})
-        had_read = and_(_columns.position < read[1], _columns.removed >= read[1])
-        await connection.execute(sql.purge_statement().where(had_read), this)
+    for conversation_id, revision in await transaction.rows(sql.forget_turn_statement(), _this(tenant, response_id)):
+        this = _this(tenant, conversation_id)
+        await transaction.rows(sql.advance_statement(), {**this, "steps": 0})
+        await transaction.change(sql.purge_read_statement(), {**this, "at": revision})
 
 
 async def _insert_items(
-    connection: AsyncConnection, tenant: str, conversation_id: str, items: Sequence[Json], *, first: int
+    transaction: Transaction, tenant: str, conversation_id: str, items: Sequence[Json], *, first: int
 ) -> None:
     rows = [
         {
@@ -257,19 +248,16 @@ async def _insert_items(
         for number, item in enumerate(items)
     ]
     if rows:
-        await connection.execute(insert(conversation_items), rows)
+        await transaction.change_each(sql.insert_item_statement(), rows)
 
 
-async def _present(connection: AsyncConnection, this: Mapping[str, object], items: Sequence[Json]) -> str | None:
+async def _present(transaction: Transaction, this: Mapping[str, object], items: Sequence[Json]) -> str | None:
     """The id of an item that the conversation holds already, if there is one."""
     for start in range(0, len(items), _IDS_PER_QUERY):
         ids = [key for item in items[start : start + _IDS_PER_QUERY] if (key := _key(item))]
-        found = await connection.execute(
-            select(_columns.id).where(sql.present_items, _columns.id.in_(ids)).limit(1), this
-        )
-        item_id: str | None = found.scalar_one_or_none()
-        if item_id is not None:
-            return item_id
+        found = await transaction.rows(sql.present_statement(), {**this, "ids": ids}) if ids else ()
+        if found:
+            return found[0][0]
     return None
 
 
@@ -295,7 +283,7 @@ def _are_keys(*texts: str) -> bool:
     return all(map(is_key, texts))
 
 
-def _conversation(conversation_id: str, row: Row[int, bytes]) -> Conversation:
+def _conversation(conversation_id: str, row: tuple[int, bytes]) -> Conversation:
     return Conversation(conversation_id, row[0], decode_exactly(row[1]))
 
 

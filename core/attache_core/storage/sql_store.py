@@ -12,11 +12,12 @@ from types import ModuleType
 from typing import TypeVarTuple
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Delete,
     Insert,
-    Row,
     Select,
+    String,
     and_,
     bindparam,
     case,
@@ -26,12 +27,11 @@ from sqlalchemy import (
     literal,
     select,
 )
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningDelete
 
 from attache_core.json_codec import Json, decode_exactly
 from attache_core.storage.conversations import Lease
-from attache_core.storage.database import Database
+from attache_core.storage.database import Database, Transaction
 from attache_core.storage.expiry import (
     any_expired_statement,
     expire_statement,
@@ -40,15 +40,13 @@ from attache_core.storage.expiry import (
     oldest_statement,
 )
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import is_key, items_by_id, to_row, to_turn, turn_items
+from attache_core.storage.row import TurnRow, is_key, items_by_id, to_row, to_turn, to_turns, turn_items
 from attache_core.storage.sql_approvals import SqlApprovals, forget_approvals
 from attache_core.storage.sql_conversations import SqlConversations, append_turn, forget_turn
 from attache_core.storage.store import Store, StoredTurn
 from attache_core.storage.tables import items, responses
 
 _Columns = TypeVarTuple("_Columns")
-_RemovedTurn = tuple[str, str, bytes, bytes]
-"""Tenant, response id, input and response."""
 
 
 class SqlStore(Store):
@@ -63,6 +61,7 @@ class SqlStore(Store):
         self._database = database
         self._conversations = SqlConversations(database, limits)
         self._limits = limits
+        self._save = save_statement() if database.dialect == "postgresql" else None
         self._insert = insert_statement(database.dialect)
         self._point = point_statement(database.dialect)
         self._chain = chain_statement(limits)
@@ -72,7 +71,9 @@ class SqlStore(Store):
         self._delete = delete_statement(limits)
         self._forget = forget_statement()
         self._any_expired = any_expired_statement()
+        self._oldest = None if limits.retention_s is None else oldest_statement(limits.retention_s)
         self._expire = expire_statement()
+        self._lock = lock_statement() if database.dialect == "postgresql" else None
         self._any = select(responses.c.id).limit(1)
         self._approvals = SqlApprovals(database, limits)
 
@@ -91,15 +92,25 @@ class SqlStore(Store):
         row = to_row(tenant, turn)
         # In one order for all: two turns that hold the same items would else wait for one another.
         item_ids = sorted(items_by_id(turn))
-        pointers = [{"tenant": tenant, "id": item_id, "response_id": row.id} for item_id in item_ids]
-        async with self._database.write("save_turn") as connection:
-            inserted = await connection.execute(self._insert, row.values())
-            if not inserted.rowcount:
-                return
-            if pointers:
-                await connection.execute(self._point, pointers)
-            if lease is not None:
-                await append_turn(connection, tenant, lease, turn_items(turn), row.id)
+        if lease is None and self._save is not None:
+            await self._database.change("save_turn", self._save, {**row.values(), "item_ids": item_ids})
+            return
+
+        async def save(transaction: Transaction) -> None:
+            if await self._insert_turn(transaction, row, item_ids) and lease is not None:
+                await append_turn(transaction, tenant, lease, turn_items(turn), row.id)
+
+        await self._database.write("save_turn", save)
+
+    async def _insert_turn(self, transaction: Transaction, row: TurnRow, item_ids: Sequence[str]) -> bool:
+        """Whether it was not there before."""
+        if self._save is not None:
+            return bool(await transaction.rows(self._save, {**row.values(), "item_ids": item_ids}))
+        is_new = bool(await transaction.change(self._insert, row.values()))
+        if is_new and item_ids:
+            pointers = [{"tenant": row.tenant, "id": item_id, "response_id": row.id} for item_id in item_ids]
+            await transaction.change_each(self._point, pointers)
+        return is_new
 
     async def load_chain(self, tenant: str, response_id: str) -> list[StoredTurn]:
         """See `Store.load_chain`."""
@@ -107,7 +118,7 @@ class SqlStore(Store):
         if rows:
             turns, size_bytes, _, _ = rows[0]
             self._limits.check_chain(turns, size_bytes)
-        return [to_turn(stored_input, stored_response) for _, _, stored_input, stored_response in rows]
+        return to_turns([(stored_input, stored_response) for _, _, stored_input, stored_response in rows])
 
     async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
         """See `Store.load_items`."""
@@ -133,32 +144,33 @@ class SqlStore(Store):
         """See `Store.delete_turn`."""
         if not (is_key(tenant) and is_key(response_id)):
             return False
-        async with self._database.write("delete_turn") as connection:
-            parameters = {"tenant": tenant, "response_id": response_id}
-            deleted = (await connection.execute(self._delete, parameters)).one_or_none()
-            if deleted is None:
-                return False
-            await self._forget_turns(connection, [(tenant, response_id, *deleted)])
-        return True
+
+        async def delete_it(transaction: Transaction) -> bool:
+            deleted = await transaction.rows(self._delete, {"tenant": tenant, "response_id": response_id})
+            await self._forget_turns(transaction, [(tenant, response_id, *row) for row in deleted])
+            return bool(deleted)
+
+        return await self._database.write("delete_turn", delete_it)
 
     async def remove_expired(self) -> int:
         """See `Store.remove_expired`."""
-        if self._limits.retention_s is None:
+        if self._oldest is None:
             return 0
-        oldest = await self._database.read("oldest_kept", oldest_statement(self._limits.retention_s))
+        oldest = await self._database.read("oldest_kept", self._oldest)
         parameters = {"oldest": oldest[0][0]}
         if not await self._database.read("any_expired", self._any_expired, parameters):
             return 0
-        async with self._database.write("remove_expired") as connection:
-            if self._database.dialect == "postgresql" and not await connection.scalar(lock_statement()):
-                return 0
-            removed = (await connection.execute(self._expire, parameters)).all()
-            await self._forget_turns(connection, removed)
-        return len(removed)
 
-    async def _forget_turns(
-        self, connection: AsyncConnection, removed: Sequence[Row[str, str, bytes, bytes] | _RemovedTurn]
-    ) -> None:
+        async def remove(transaction: Transaction) -> int:
+            if self._lock is not None and not (await transaction.rows(self._lock))[0][0]:
+                return 0
+            removed = await transaction.rows(self._expire, parameters)
+            await self._forget_turns(transaction, removed)
+            return len(removed)
+
+        return await self._database.write("remove_expired", remove)
+
+    async def _forget_turns(self, transaction: Transaction, removed: Sequence[tuple[str, str, bytes, bytes]]) -> None:
         """Remove what leads to turns that are no more: their items, approvals, and what they had read."""
         pointers = [
             {"tenant": tenant, "response_id": response_id, "item_id": item_id}
@@ -167,10 +179,10 @@ class SqlStore(Store):
         ]
         pointers.sort(key=lambda pointer: (pointer["tenant"], pointer["item_id"]))
         if pointers:
-            await connection.execute(self._forget, pointers)
+            await transaction.change_each(self._forget, pointers)
         for tenant, response_id, *_ in removed:
-            await forget_turn(connection, tenant, response_id)
-            await forget_approvals(connection, tenant, response_id)
+            await forget_turn(transaction, tenant, response_id)
+            await forget_approvals(transaction, tenant, response_id)
 
     async def check(self) -> None:
         """See `Store.check`: reads the table, so that a missing database and a missing schema both show."""
@@ -178,7 +190,7 @@ class SqlStore(Store):
 
     async def _load_by_id(
         self, operation: str, statement: Select[*_Columns], tenant: str, response_id: str
-    ) -> Sequence[Row[*_Columns]]:
+    ) -> Sequence[tuple[*_Columns]]:
         if not (is_key(tenant) and is_key(response_id)):
             return []
         return await self._database.read(operation, statement, {"tenant": tenant, "id": response_id})
@@ -198,6 +210,15 @@ def point_statement(dialect: str) -> Insert:
         index_elements=items.primary_key.columns, set_={"response_id": insert.excluded.response_id}
     )
     return statement
+
+
+def save_statement() -> Select[str]:
+    """Both for all of `:item_ids` at once, on PostgreSQL; the id of the turn, unless its key was there."""
+    turn = insert_statement("postgresql").returning(responses.c.tenant, responses.c.id).cte("turn")
+    item_ids = func.unnest(bindparam("item_ids", type_=ARRAY(String)))
+    pointers = select(turn.c.tenant, item_ids, turn.c.id)
+    pointed = point_statement("postgresql").from_select(["tenant", "id", "response_id"], pointers)
+    return select(turn.c.id).add_cte(pointed.cte("pointed"))
 
 
 def _dialect(name: str) -> ModuleType:

@@ -1,90 +1,155 @@
 """SQLite: how its connections are made, and how one process at a time may change its schema.
 
-Unaware of tables. The file must exist (`locked` makes it): a connection never creates one, and a connection whose file
-was removed or replaced is dropped, because SQLite would go on writing, without error, into a file that nobody can
-reach any more.
-Source: https://www.sqlite.org/pragma.html and https://www.sqlite.org/howtocorrupt.html, section 4.
+Unaware of tables. The file must exist (`locked` makes it): a connection never creates one. The driver is Python's own,
+in threads (`sqlite_thread`); one of them writes, because SQLite admits one writer at a time, and others read.
+Source: https://www.sqlite.org/pragma.html.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Final, TypeVar, TypeVarTuple
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, NullPool, create_engine, event
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy import URL, Connection, Executable, NullPool, create_engine
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from attache_core.errors import ConfigError
-from attache_core.storage.database import Database
+from attache_core.storage.database import Database, Transaction, Work, store_errors
 from attache_core.storage.limits import StoreLimits
+from attache_core.storage.prepared import NO_PARAMETERS, Parameters, Statements
+from attache_core.storage.sqlite_group import make_changes
+from attache_core.storage.sqlite_thread import Call, Errand, SqliteThread, SqliteThreads, Terms
 from attache_core.storage.url import SqliteFile
+
+_Columns = TypeVarTuple("_Columns")
+_Result = TypeVar("_Result")
+
+SETTINGS: Final = (
+    "synchronous=FULL",  # a commit is on the disk before the client is told
+    "foreign_keys=ON",
+)
+"""Of every connection."""
 
 
 @asynccontextmanager
 async def open_sqlite(file: SqliteFile, limits: StoreLimits) -> AsyncIterator[Database]:
     """The database of a file, for this process and event loop."""
     async with AsyncExitStack() as stack:
-        readers = _open_engine(file.path, limits, connections=limits.max_readers, isolation_level="AUTOCOMMIT")
-        stack.push_async_callback(readers.dispose)
-        writers = _open_engine(file.path, limits, connections=1, isolation_level="SERIALIZABLE")
-        stack.push_async_callback(writers.dispose)
-        yield Database(readers, writers)
+        readers = _threads(file.path, limits, threads=limits.max_readers, together=1, errand=_read_each)
+        stack.push_async_callback(readers.close)
+        writer = _threads(file.path, limits, threads=1, together=limits.max_group_writes, errand=make_changes)
+        stack.push_async_callback(writer.close)
+        yield SqliteDatabase(readers, writer)
 
 
-def _open_engine(
-    path: Path, limits: StoreLimits, *, connections: int, isolation_level: Literal["AUTOCOMMIT", "SERIALIZABLE"]
-) -> AsyncEngine:
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=_existing(path), query={"mode": "rw", "uri": "true"}),
-        connect_args={"timeout": limits.lock_timeout_s},
-        isolation_level=isolation_level,
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=limits.connection_timeout_s,
-        pool_reset_on_return=None,  # no statement leaves a transaction open, and a rollback is a thread switch
-        skip_autocommit_rollback=True,
-        hide_parameters=True,
+def _threads(path: Path, limits: StoreLimits, *, threads: int, together: int, errand: Errand) -> SqliteThreads:
+    terms = Terms(threads, together, limits.max_waiting_calls, limits.connection_timeout_s)
+    connect = partial(_connect, path, limits.lock_timeout_s)
+    return SqliteThreads(terms, lambda: SqliteThread(path, connect, errand))
+
+
+def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{_existing(path)}?mode=rw",
+        uri=True,
+        timeout=lock_timeout_s,
+        isolation_level=None,  # a transaction begins where it is said to
+        check_same_thread=False,  # its thread is where it is used; this lets garbage collection close it anywhere
     )
-    event.listen(engine.sync_engine, "connect", _configure)
-    _watch_file(engine, path)
-    return engine
+    for setting in SETTINGS:
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def _read_each(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[object]:
+    return [None if call.is_given_up else call.do(connection) for call in calls]
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteDatabase(Database):
+    """See `Database`. A read and a write are one errand to a thread each; writes that wait are made together."""
+
+    readers: SqliteThreads
+    writer: SqliteThreads
+    dialect: str = "sqlite"
+    statements: Statements = field(default_factory=lambda: Statements(sqlite.dialect(paramstyle="qmark")))
+
+    async def read(
+        self, operation: str, statement: TypedReturnsRows[*_Columns], parameters: Parameters = NO_PARAMETERS
+    ) -> Sequence[tuple[*_Columns]]:
+        """See `Database.read`."""
+        text, values = self.statements.prepared(statement).bound(parameters)
+        with store_errors(operation, sqlite3.Error):
+            rows: list[tuple[*_Columns]] = await self.readers.call(
+                lambda connection: connection.execute(text, values).fetchall()
+            )
+        return rows
+
+    async def change(
+        self,
+        operation: str,
+        statement: TypedReturnsRows[*_Columns],
+        parameters: Parameters = NO_PARAMETERS,
+        *,
+        durable: bool = True,
+    ) -> Sequence[tuple[*_Columns]]:
+        """See `Database.change`."""
+        return await self.write(operation, lambda transaction: transaction.rows(statement, parameters), durable=durable)
+
+    async def write(self, operation: str, work: Work[_Result], *, durable: bool = True) -> _Result:
+        """See `Database.write`."""
+
+        def do(connection: sqlite3.Connection) -> _Result:
+            return _run_to_end(work(SqliteTransaction(connection, self.statements)))
+
+        with store_errors(operation, sqlite3.Error):
+            result: _Result = await self.writer.call(do, durable=durable)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteTransaction(Transaction):
+    """See `Transaction`. None of its methods waits for anything but SQLite, in whose thread they run."""
+
+    connection: sqlite3.Connection
+    statements: Statements
+
+    async def rows(
+        self, statement: TypedReturnsRows[*_Columns], parameters: Parameters = NO_PARAMETERS
+    ) -> Sequence[tuple[*_Columns]]:
+        """See `Transaction.rows`."""
+        return self.connection.execute(*self.statements.prepared(statement).bound(parameters)).fetchall()
+
+    async def change(self, statement: Executable, parameters: Parameters = NO_PARAMETERS) -> int:
+        """See `Transaction.change`."""
+        return self.connection.execute(*self.statements.prepared(statement).bound(parameters)).rowcount
+
+    async def change_each(self, statement: Executable, rows: Sequence[Parameters]) -> None:
+        """See `Transaction.change_each`."""
+        prepared = self.statements.prepared(statement)
+        self.connection.executemany(prepared.text, [prepared.values(row) for row in rows])
+
+
+def _run_to_end(work: Awaitable[_Result]) -> _Result:
+    """The result of a coroutine that never waits."""
+    steps = work.__await__()
+    try:
+        next(steps)
+    except StopIteration as end:
+        result: _Result = end.value
+        return result
+    raise RuntimeError("a transaction waited for something else")
 
 
 def _existing(path: Path) -> str:
     return f"file:{quote(str(path))}"
-
-
-def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA synchronous=FULL")  # a commit is on the disk before the client is told
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
-
-
-def _watch_file(engine: AsyncEngine, path: Path) -> None:
-    def connected(_: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
-        entry.info["file"] = _identity(path)
-
-    def checked_out(_: DBAPIConnection, entry: ConnectionPoolEntry, __: object) -> None:
-        if entry.info["file"] != _identity(path):
-            raise DisconnectionError("the database file was removed or replaced")
-
-    event.listen(engine.sync_engine, "connect", connected)
-    event.listen(engine.sync_engine, "checkout", checked_out)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def locked(file: SqliteFile, limits: StoreLimits, work: Callable[[Connection], None]) -> None:

@@ -26,6 +26,10 @@ MAX_PAGE_ITEMS = 100
 """The API's own limits."""
 
 
+Order = Literal["asc", "desc"]
+"""Of a list: `desc` begins with the latest item."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Which items of a list are asked for.
@@ -38,7 +42,7 @@ class Page:
 
     limit: int = DEFAULT_PAGE_ITEMS
     after: str | None = None
-    order: Literal["asc", "desc"] = "desc"
+    order: Order = "desc"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Executable
 
 from attache_core.storage.migrate import migrate
+from attache_core.storage.prepared import Prepared, Statements
 from postgresql_server import PostgresqlServer
 
 
@@ -48,20 +47,14 @@ def each_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def statements() -> Iterator[list[str]]:
-    """Every statement that any engine sends while the test runs, as it is sent."""
-    sent: list[str] = []
-    with _listening(sent):
-        yield sent
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
+    """Every statement that any store sends while the test runs, in order."""
+    sent: list[Prepared] = []
+    prepared = Statements.prepared
 
+    def remember(statements: Statements, statement: Executable) -> Prepared:
+        sent.append(prepared(statements, statement))
+        return sent[-1]
 
-@contextmanager
-def _listening(sent: list[str]) -> Iterator[None]:
-    def on_statement(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        sent.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", on_statement)
-    try:
-        yield
-    finally:
-        event.remove(Engine, "before_cursor_execute", on_statement)
+    monkeypatch.setattr(Statements, "prepared", remember)
+    return sent

@@ -6,17 +6,17 @@ import asyncio
 import sqlite3
 import threading
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from sqlalchemy import Engine, event
 from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError, error_object
-from attache_core.storage import Store, StoreLimits
+from attache_core.storage import Store, StoreLimits, sqlite_group
 from attache_core.storage.engine import open_store
 from attache_core.storage.migrate import migrate
 from attache_core.testing.memory_store import MemoryStore
@@ -24,16 +24,6 @@ from attache_core.testing.store_contract import stored_turn
 from core.storage.store_calls import CALLS, CANARY, Call
 
 IMPATIENT = StoreLimits(lock_timeout_s=0)
-
-
-@pytest.fixture(autouse=True)
-async def _connections_end_before_their_loop() -> AsyncIterator[None]:
-    """The thread of a connection that could not be opened tells the loop of its end, and nobody waits for it."""
-    before = set(threading.enumerate())
-    yield
-    for thread in set(threading.enumerate()) - before:
-        if "_connection_worker_thread" in thread.name:
-            thread.join(5)
 
 
 def _remove(file: Path) -> None:
@@ -136,8 +126,6 @@ async def test_closed_stores_leave_no_thread_and_no_open_file(file: Path, url: s
             for number in range(10):
                 tasks.create_task(store.save_turn("t", stored_turn(f"resp_{number}")))
                 tasks.create_task(store.load_chain("t", f"resp_{number}"))
-    for thread in set(threading.enumerate()) - threads:
-        thread.join(5)  # it has reported its end, and is about to
     assert set(threading.enumerate()) == threads
     assert [opened.path for opened in psutil.Process().open_files() if opened.path.startswith(str(file))] == []
 
@@ -171,20 +159,17 @@ def _lock(file: Path) -> sqlite3.Connection:
     return connection
 
 
-async def _start(tasks: asyncio.TaskGroup, save: Awaitable[None]) -> asyncio.Task[None]:
-    """Run a save until its statement is on its way to the database."""
-    sent = asyncio.Event()
+async def _start(tasks: asyncio.TaskGroup, save: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Begin a save that waits for the database's lock."""
+    begun = threading.Event()
 
-    def on_statement(*_: object) -> None:
-        sent.set()
+    def begin(connection: sqlite3.Connection, *, durable: bool) -> None:
+        begun.set()
+        really_begin(connection, durable=durable)
 
-    async def run() -> None:
-        await save
-
-    event.listen(Engine, "before_cursor_execute", on_statement)
-    try:
-        task = tasks.create_task(run())
-        await sent.wait()
-    finally:
-        event.remove(Engine, "before_cursor_execute", on_statement)
+    really_begin = sqlite_group.begin
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_group, "begin", begin)
+        task = tasks.create_task(save)
+        await asyncio.to_thread(begun.wait, 5)
     return task

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Select, create_engine, literal_column, select
 
 from attache_core.errors import ClientError, StoreError
 from attache_core.json_codec import Json, encode
@@ -18,6 +18,7 @@ from attache_core.storage.conversation_statements import (
 )
 from attache_core.storage.engine import open_store
 from attache_core.storage.limits import DEFAULT_LIMITS
+from attache_core.storage.prepared import Prepared
 from attache_core.storage.row import to_row
 from attache_core.storage.sql_store import chain_statement, items_statement
 from attache_core.testing.memory_store import MemoryStore
@@ -32,7 +33,7 @@ async def _save_chain(store: Store, depth: int) -> list[StoredTurn]:
     return turns
 
 
-async def test_load_chain_of_any_depth_sends_one_statement(each_url: str, statements: list[str]) -> None:
+async def test_load_chain_of_any_depth_sends_one_statement(each_url: str, statements: list[Prepared]) -> None:
     async with open_store(each_url) as store:
         turns = await _save_chain(store, 50)
         for depth in (1, 50):
@@ -41,7 +42,9 @@ async def test_load_chain_of_any_depth_sends_one_statement(each_url: str, statem
             assert len(statements) == 1
 
 
-async def test_every_call_sends_one_statement_and_a_save_of_items_two(each_url: str, statements: list[str]) -> None:
+async def test_every_call_sends_one_statement_and_a_save_of_items_two_on_sqlite(
+    each_url: str, statements: list[Prepared]
+) -> None:
     async with open_store(each_url) as store:
         await store.check()
         statements.clear()
@@ -49,9 +52,12 @@ async def test_every_call_sends_one_statement_and_a_save_of_items_two(each_url: 
         await store.save_turn("t", turn_of_items("resp_1", ["msg_1", "msg_2"], ["msg_3"]))
         await store.load_response("t", "resp_1")
         await store.load_items("t", ["msg_1", "msg_3"])
-    sent = [" ".join(statement.split()[:3]) for statement in statements]
-    assert sent[:3] == ["INSERT INTO responses", "INSERT INTO responses", "INSERT INTO items"]
-    assert [statement.split()[0] for statement in sent[3:]] == ["SELECT", "WITH"]
+    sent = [" ".join(statement.text.split()[:3]) for statement in statements]
+    if each_url.startswith("sqlite"):
+        assert sent[:-2] == ["INSERT INTO responses", "INSERT INTO responses", "INSERT INTO items"]
+    else:
+        assert sent[:-2] == ["WITH turn AS", "WITH turn AS"]
+    assert [statement.split()[0] for statement in sent[-2:]] == ["SELECT", "WITH"]
 
 
 async def test_a_turn_whose_items_cannot_be_found_later_is_not_stored(file: Path, url: str) -> None:
@@ -159,16 +165,16 @@ async def test_items_over_a_limit_answer_client_error(each_url: str, kind: str) 
 
 async def test_connections_wait_for_the_disk_before_a_save_is_told(url: str) -> None:
     async with open_store(url, StoreLimits(lock_timeout_s=1.5)) as store:
-        for engine in (store._database.readers, store._database.writers):
-            async with engine.connect() as connection:
-                pragmas = {
-                    name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
-                    for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
-                }
-            assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 1500, "foreign_keys": 1}
+        names = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+        settings: Select[*tuple[Any, ...]] = select(
+            *[literal_column(f"(SELECT * FROM pragma_{name})") for name in names]
+        )
+        expected: list[Any] = [("wal", 2, 1500, 1)]
+        assert await store._database.read("settings", settings) == expected
+        assert await store._database.write("settings", lambda transaction: transaction.rows(settings)) == expected
 
 
-async def test_history_of_a_conversation_of_any_length_is_one_statement(url: str, statements: list[str]) -> None:
+async def test_history_of_a_conversation_of_any_length_is_one_statement(url: str, statements: list[Prepared]) -> None:
     async with open_store(url) as store:
         items = [{"id": f"msg_{number}"} for number in range(500)]
         await store.conversations.create("t", Conversation("conv_1", 0, {}), items)
@@ -187,25 +193,22 @@ def test_items_of_a_conversation_are_found_by_key_alone(file: Path) -> None:
     assert not [step for step in steps if step.startswith("SCAN conversation")], steps
 
 
-async def test_one_item_of_a_conversation_is_found_and_removed_without_reading_the_others(file: Path, url: str) -> None:
+async def test_one_item_of_a_conversation_is_found_and_removed_without_reading_the_others(
+    file: Path, url: str, statements: list[Prepared]
+) -> None:
     """And whether a response has read a removed one is looked up, not searched among all of them."""
-    sent: list[tuple[str, Any]] = []
-
-    def on_statement(_connection: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
-        sent.append((statement, parameters))
-
     async with open_store(url) as store:
         await store.conversations.create("t", Conversation("conv_1", 0, {}), [{"id": "msg_1"}, {"id": "msg_2"}])
         lease = await store.conversations.lease("t", "conv_1", "resp_1", 60)
         await store.save_turn("t", stored_turn("resp_1"), lease)
-        event.listen(Engine, "before_cursor_execute", on_statement)
+        statements.clear()
         await store.conversations.load_item("t", "conv_1", "msg_1")
         await store.conversations.list_items("t", "conv_1", Page(after="msg_1"))
         await store.conversations.remove_item("t", "conv_1", "msg_2")
         await store.delete_turn("t", "resp_1")
-        event.remove(Engine, "before_cursor_execute", on_statement)
     with closing(sqlite3.connect(file)) as connection:
-        plans = [connection.execute(f"EXPLAIN QUERY PLAN {statement}", asked).fetchall() for statement, asked in sent]
+        asked = [statement.bound({"ids": ["msg_1"]}) for statement in statements]
+        plans = [connection.execute(f"EXPLAIN QUERY PLAN {text}", values).fetchall() for text, values in asked]
     steps = {detail.split(" INDEX ")[-1] for plan in plans for *_, detail in plan if "SEARCH conversation_" in detail}
     by_id = "conversation_items_by_id (tenant=? AND id=? AND conversation_id=?)"
     by_key = "sqlite_autoindex_conversation_items_1 (tenant=? AND conversation_id=?"

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from structlog.testing import capture_logs
 
 from attache_core.errors import StoreError
+from attache_core.storage import sqlite
 from attache_core.storage.engine import open_store
-from attache_core.storage.sql_store import SqlStore
 from attache_core.testing.store_contract import stored_turn, turn_of_items
-
-
-def on_connections(store: SqlStore, *pragmas: str) -> Callable[[], None]:
-    """Set these on every connection that writes from now on; until the answer is called."""
-
-    def connected(connection: DBAPIConnection, _: object) -> None:
-        cursor = connection.cursor()
-        for pragma in pragmas:
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-
-    engine = store._database.writers.sync_engine
-    event.listen(engine, "connect", connected)
-    return lambda: event.remove(engine, "connect", connected)
 
 
 @pytest.mark.parametrize(
@@ -41,13 +24,13 @@ def on_connections(store: SqlStore, *pragmas: str) -> Callable[[], None]:
     ids=["full", "read-only"],
 )
 async def test_file_that_takes_no_more_refuses_turns_whole_keeps_what_it_has_and_takes_turns_again(
-    file: Path, url: str, pragma: str, cause: str
+    file: Path, url: str, pragma: str, cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = [turn_of_items(f"resp_{number}", [f"msg_{number}"], ["x" * 5000]) for number in range(50)]
     async with open_store(url) as store:
         await store.save_turn("t", stored_turn("resp_before"))
-        await store._database.writers.dispose()
-        end = on_connections(store, pragma)
+    monkeypatch.setattr(sqlite, "SETTINGS", (*sqlite.SETTINGS, pragma))
+    async with open_store(url) as store:
         told = []
         with capture_logs() as logs:
             for turn in turns:
@@ -61,8 +44,8 @@ async def test_file_that_takes_no_more_refuses_turns_whole_keeps_what_it_has_and
         for turn in turns:
             assert await store.load_chain("t", turn.response["id"]) == ([turn] if turn in told else [])
         assert await store.load_response("t", "resp_before") == stored_turn("resp_before").response
-        end()
-        await store._database.writers.dispose()
+    monkeypatch.undo()
+    async with open_store(url) as store:
         await store.save_turn("t", turns[-1])
         assert await store.load_chain("t", turns[-1].response["id"]) == [turns[-1]]
     with closing(sqlite3.connect(file)) as connection:
