@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -45,6 +45,16 @@ def encode(value: object) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def encode_each(values: Sequence[str | int]) -> list[bytes]:
+    """Each of these as `encode` writes it, at least one; in one go, which for small ones is several times faster."""
+    # Indented, each stands on a line of its own, and none has a line end in it.
+    try:
+        lines = orjson.dumps(list(values), option=orjson.OPT_INDENT_2)
+    except TypeError:
+        return list(map(encode, values))
+    return lines[len("[\n  ") : -len("\n]")].split(b",\n  ")
 
 
 def is_deeper(value: object, levels: int) -> bool:

@@ -12,7 +12,7 @@ input and the response's `output` alone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -166,7 +166,7 @@ async def _run_rounds(turn: TurnRequest, means: _Means, registry: ToolRegistry, 
         round_ = _Round(RoundView(registry.tools), client, retained)
         async with aclosing(means.below(asked)) as events:
             async for batch in batches(events):
-                shown, failure = until_failure(shown for event in batch for shown in round_.feed(event))
+                shown, failure = until_failure(round_.feed(batch))
                 yield shown
                 if failure is not None:
                     raise failure
@@ -194,9 +194,12 @@ class _Round:
         self._reader = CanonicalReader()
         self._accumulator = Accumulator(budget=retained)
 
-    def feed(self, event: Event) -> list[Event]:
-        """What follows from one event; nothing is numbered before all of it was accepted."""
-        return self._show([one for said in self._reader.read(event.data) for one in self._accumulator.feed(said)])
+    def feed(self, batch: Batch) -> Iterator[Event]:
+        """What follows from these events; nothing is numbered before it was accepted."""
+        for event in batch:
+            for said in self._reader.read_event(event):
+                for portion in self._accumulator.portions(said):
+                    yield from self._show(self._accumulator.feed(portion))
 
     def close(self) -> list[Event]:
         """Below has ended. Without a terminal event, which `Below` promises, the round was cut off."""

@@ -8,17 +8,19 @@ until the first event, and events after it; an answer that is not streamed is it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import MappingProxyType
 from urllib.parse import quote
 
 from attache_core import json_codec
 from attache_core.errors import AttacheError, UpstreamError, error_body, error_from_body
 from attache_core.events.answer_json import answer_object
+from attache_core.events.delta_frames import FrameReader
+from attache_core.events.delta_run import DeltaRun
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVER_LIMIT
 from attache_core.events.event import Event, terminal_event
-from attache_core.events.event_stream import Batch, batched, batches, until_failure
-from attache_core.events.sse import SseDecoder, encode_events
+from attache_core.events.event_stream import Batch, batched, batches
+from attache_core.events.sse import encode_event
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_core.types.request import parse_create
 from attache_core.types.turn import Facts, TurnRequest
@@ -112,21 +114,29 @@ async def decode_answer(response: HttpResponse) -> AsyncGenerator[Batch, None]:
     if media_type(response.headers) != EVENT_STREAM_TYPE:
         yield (await _read_json_answer(response),)
         return
-    decoder = SseDecoder(max_line_bytes=MAX_ANSWER_BYTES)
+    reader = FrameReader(max_line_bytes=MAX_ANSWER_BYTES)
     async for data in response.body:
-        events, failure = until_failure(_read_events(decoder, data))
+        events, failure = _read_events(reader, data)
         if events:
             yield events
         if failure is not None:
             raise failure
-    decoder.close()
+    reader.close()
 
 
-def _read_events(decoder: SseDecoder, data: bytes) -> Iterator[Event]:
-    for frame in decoder.feed(data):
-        if frame.data != _DONE:
-            payload = answer_object(frame.data)
-            yield Event(str(payload.get("type") or frame.event or "message"), payload)
+def _read_events(reader: FrameReader, data: bytes) -> tuple[list[Event], AttacheError | None]:
+    """The events that `data` completes, and the failure that ended them, if one did."""
+    events: list[Event] = []
+    try:
+        for frame in reader.feed(data):
+            if isinstance(frame, DeltaRun):
+                events.append(frame)
+            elif frame.data != _DONE:
+                payload = answer_object(frame.data)
+                events.append(Event(str(payload.get("type") or frame.event or "message"), payload))
+    except UpstreamError as failure:
+        return events, failure
+    return events, None
 
 
 class EventStreamBody:
@@ -143,12 +153,16 @@ class EventStreamBody:
     async def __anext__(self) -> bytes:
         if self._first is not None:
             first, self._first = self._first, None
-            return encode_events(first)
-        return encode_events(await anext(self._batches))
+            return _encoded(first)
+        return _encoded(await anext(self._batches))
 
     async def aclose(self) -> None:
         """Nobody wants the rest."""
         await self._events.aclose()
+
+
+def _encoded(batch: Batch) -> bytes:
+    return b"".join(map(encode_event, batch)) if len(batch) > 1 else encode_event(batch[0])
 
 
 async def gather(body: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:

@@ -7,7 +7,7 @@ bug: it is logged here, once, with its traceback, and goes on as `internal_error
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ import structlog
 from attache_core.errors import AttacheError, UpstreamError, internal_error
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF
 from attache_core.events.event import Event, terminal_event
-from attache_core.events.event_stream import Batch, batched, batches, until_failure
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.events.watch import StreamWatch
 
 log = structlog.get_logger()
@@ -50,7 +50,7 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         begun = False
         try:
             async for batch in batches(owned(scope, source(scope))):
-                passed, failure = until_failure(_passed(watch, batch, name, check))
+                passed, failure = _passed(watch, batch, name, check)
                 if passed:
                     begun = True
                     yield passed
@@ -68,23 +68,22 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         yield _owed(watch, failure)
 
 
-def _passed(watch: StreamWatch, batch: Batch, name: str, check: Check) -> Iterator[Event]:
-    """The events that may pass, each once it was noted. Raises AttacheError at the first that may not."""
-    for event in batch:
+def _passed(watch: StreamWatch, batch: Batch, name: str, check: Check) -> tuple[Batch, AttacheError | None]:
+    """The events that may pass, which are noted, and why the first that may not is a failure."""
+    for place, event in enumerate(batch):
         if watch.ended:
             log.warning("event after the terminal event dropped", source=name, type=event.type)
-            return
-        if not event.is_terminal:
-            check()
-        _observe(watch, event)
-        yield event
-
-
-def _observe(watch: StreamWatch, event: Event) -> None:
-    try:
-        watch.observe(event)
-    except _MISSHAPEN as error:
-        raise UpstreamError("An event has not the shape that its type requires.", code=BAD_ANSWER) from error
+            return batch[:place], None
+        try:
+            if not event.is_terminal:
+                check()
+            watch.observe(event)
+        except AttacheError as error:
+            return batch[:place], error
+        except _MISSHAPEN:
+            message = "An event has not the shape that its type requires."
+            return batch[:place], UpstreamError(message, code=BAD_ANSWER)
+    return batch, None
 
 
 def _owed(watch: StreamWatch, failure: AttacheError) -> list[Event]:

@@ -78,6 +78,9 @@ class ReportedEvents:
         self._batches = batches(events)
         self._report = report
 
+    def __aiter__(self) -> ReportedEvents:
+        return self
+
     async def __anext__(self) -> Batch:
         try:
             batch = await anext(self._batches)

@@ -6,7 +6,7 @@ what the model says next, for the client, in the store, and for the next round.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,7 @@ async def _compacted(
     answer = _Answer(turn, checkpoint, summary, seal)
     async with aclosing(below(turn.with_body(input=checkpoint.told))) as events:
         async for batch in batches(events):
-            shown, failure = until_failure(shown for event in batch for shown in answer.feed(event))
+            shown, failure = until_failure(answer.feed(batch))
             if shown:
                 yield shown
             if failure is not None:
@@ -122,9 +122,12 @@ class _Answer:
         """All of it, where the model is asked nothing more."""
         return [*self._client.start(), *self._client.finish(Finished("completed"))]
 
-    def feed(self, event: Event) -> list[Event]:
-        """What follows from an event of the model's round."""
-        return self._show([one for said in self._reader.read(event.data) for one in self._accumulator.feed(said)])
+    def feed(self, batch: Batch) -> Iterator[Event]:
+        """What follows from these events of the model's round."""
+        for event in batch:
+            for said in self._reader.read_event(event):
+                for portion in self._accumulator.portions(said):
+                    yield from self._show(self._accumulator.feed(portion))
 
     def close(self) -> list[Event]:
         """What is still owed where that round has ended."""
