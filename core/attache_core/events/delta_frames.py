@@ -31,6 +31,9 @@ from attache_core.json_codec import Json
 MAX_MISSES: Final = 8
 """How often a form may be learned in vain before this stream is parsed frame by frame."""
 
+MAX_RUN_BYTES: Final = 32 * 1024
+"""How far a run is looked for at once: however many runs are in what came, each byte is looked at a few times only."""
+
 _FRAME_END: Final = b"\n\n"
 _FIELD: Final = re.compile(rb'"(delta|obfuscation|sequence_number)":\s*("(?:[^"\\]|\\.)*"|\d+)')
 _LONG_INTEGER: Final = re.compile(rb"\d{19}")
@@ -131,7 +134,7 @@ class _Form:
 
     def cut(self, data: bytes, at: int) -> tuple[list[bytes], int]:
         """The whole frames from `at` on that look like it, each without head and end, and where they end."""
-        frames = data[at + len(self.head) :].split(self.end + self.head)
+        frames = data[at + len(self.head) : at + MAX_RUN_BYTES].split(self.end + self.head)
         last = next((place for place, frame in enumerate(frames) if b"\n" in frame), len(frames) - 1)
         line, _, behind = frames[last].partition(b"\n")
         whole = behind.startswith(b"\n") and (line + _FRAME_END).endswith(self.end)

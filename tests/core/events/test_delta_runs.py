@@ -16,7 +16,7 @@ from attache_core import json_codec
 from attache_core.errors import UpstreamError
 from attache_core.events.accumulator import DEFAULT_MAX_BYTES
 from attache_core.events.answer_json import answer_object
-from attache_core.events.delta_frames import MAX_MISSES, FrameReader
+from attache_core.events.delta_frames import MAX_MISSES, MAX_RUN_BYTES, FrameReader
 from attache_core.events.delta_run import DeltaRun, delta_run, one_by_one
 from attache_core.events.dialects import CanonicalReader, Dialect, DialectName, dialect_for
 from attache_core.events.event import Event
@@ -263,6 +263,15 @@ def test_deltas_of_one_text_are_one_run_behind_the_first() -> None:
     first, run = FrameReader().feed(b": hello\n\n" + deltas(["one ", "two ", "three"]))
     assert isinstance(first, SseFrame)
     assert run == delta_run({**FORMS[1], "delta": ""}, ["two ", "three"], [1, 2], ["", ""])
+
+
+def test_run_longer_than_is_looked_for_at_once_goes_on_in_another() -> None:
+    texts = [f"word {place}" for place in range(600)]
+    stream = b"\n\n" + deltas(texts)
+    _, *runs = FrameReader().feed(stream)
+    assert [text for run in runs if isinstance(run, DeltaRun) for text in run.texts] == texts[1:]
+    assert len(runs) == len(stream) // MAX_RUN_BYTES + 1
+    check([stream])
 
 
 def test_run_is_encoded_as_its_events_are() -> None:
