@@ -53,6 +53,16 @@ def encode(value: object) -> bytes:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
 
 
+def encode_each(values: Sequence[str | int]) -> list[bytes]:
+    """Each of these as `encode` writes it, at least one; in one go, which for small ones is several times faster."""
+    # Indented, each stands on a line of its own, and none has a line end in it.
+    try:
+        lines = orjson.dumps(list(values), option=orjson.OPT_INDENT_2)
+    except TypeError:
+        return list(map(encode, values))
+    return lines[len("[\n  ") : -len("\n]")].split(b",\n  ")
+
+
 def is_deeper(value: object, levels: int) -> bool:
     """Whether a JSON value has more arrays and objects in one another than that. Looks at all of it."""
     layer = [value]

@@ -201,6 +201,12 @@ REQUIREMENTS = (
         (f"{_EVENTS}/test_recordings_cut.py", f"{_EVENTS}/test_any_bytes.py"),
     ),
     Requirement(
+        "stream-runs",
+        SSE,
+        "Deltas that come together go on together, and the client sees what it would see of each alone.",
+        (f"{_EVENTS}/test_delta_runs.py", f"{_EVENTS}/test_event_stream.py"),
+    ),
+    Requirement(
         "stream-format-of-client",
         bug("vllm-project/semantic-router", 2446),
         "JSON or server-sent events is what the client asked for, whatever the model server sends.",

@@ -21,7 +21,7 @@ Invariants:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attache_core.events import items
 from attache_core.events.blank_messages import BlankMessages
@@ -44,6 +44,10 @@ from attache_core.json_codec import Json
 
 DEFAULT_MAX_BYTES = 16 * 1024 * 1024
 """What one round's answer may come to: its text and, where that is more, the JSON of its items."""
+
+_MAX_CHARACTER_BYTES = 4
+_OPENING_BYTES = 4096
+"""More than an item and a part come to that a delta opens."""
 
 CUT_OFF: Json = {"code": "server_error", "message": "The inference server ended its answer before it was complete."}
 """The error of an answer without an end."""
@@ -85,6 +89,13 @@ class Accumulator:
     def items(self) -> list[tuple[str, Json]]:
         """Key and final shape of the items that have ended, in the order in which they began."""
         return [(key, item) for key, item in self._shown.items() if item is not None]
+
+    def portions(self, event: SaidEvent) -> Sequence[SaidEvent]:
+        """What to feed for `event`, one after the other, so that all that fits comes out before what does not."""
+        if not isinstance(event, Delta) or not event.pieces:
+            return (event,)
+        most = len(event.text) * _MAX_CHARACTER_BYTES + _OPENING_BYTES
+        return (event,) if self._budget.has_room(most) else event.each()
 
     def feed(self, event: SaidEvent) -> list[ModelEvent]:
         """The strict events that follow from `event`; none after `Finished`.

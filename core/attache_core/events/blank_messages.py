@@ -42,6 +42,8 @@ class BlankMessages:
             return [*self._release(show=not self._called), event]
         if isinstance(event, Started) or event.key != self._key:
             return (event,)
+        if isinstance(event, Delta) and event.pieces:
+            return [shown for one in event.each() for shown in self._take(one)]
         if isinstance(event, Delta) and not event.text.strip() and not event.extra:
             self._hold_blank(event)
             return ()

@@ -45,6 +45,10 @@ class ByteBudget:
         self._what = what
         self._spent = 0
 
+    def has_room(self, size: int) -> bool:
+        """Whether so much more may be retained."""
+        return self._spent + size <= self._max_bytes
+
     def spend(self, size: int) -> None:
         """Raises UpstreamError when the answer has become larger than allowed."""
         self._spent += size
@@ -107,7 +111,7 @@ class ItemAssembly:
         self._spend(len(text) if text.isascii() else _size(text))
         if self._announced:
             same = event.part == index and event.key == self.key
-            out.append(event if same else Delta(self.key, index, event.kind, text, event.extra))
+            out.append(event if same else Delta(self.key, index, event.kind, text, event.extra, event.pieces))
 
     def text_done(self, event: TextDone, out: list[ModelEvent]) -> None:
         """All of a text."""

@@ -14,6 +14,7 @@ and is never shown to a client; ids and indexes are the sequencer's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -58,6 +59,14 @@ class Delta:
     text: str
     extra: Json = field(default_factory=dict)
     """Fields that go along unchanged, such as `logprobs`."""
+    pieces: Sequence[str] = ()
+    """How the text was cut, where this stands for several deltas; none of them is empty, nor has `extra`."""
+
+    def each(self) -> Sequence[Delta]:
+        """The deltas that this one stands for."""
+        if not self.pieces:
+            return (self,)
+        return [Delta(self.key, self.part, self.kind, piece) for piece in self.pieces]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ Source: API reference, "Streaming events", and OpenAI's own streams.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from attache_core.errors import SERVER_ERROR, AttacheError
 from attache_core.events import items
+from attache_core.events.delta_run import DeltaRun, delta_run
 from attache_core.events.event import Event
 from attache_core.events.model_events import (
     AnnotationAdded,
@@ -262,12 +263,25 @@ class Sequencer:
         data["item_id"] = shown.id
         if kind == "text":
             data["logprobs"] = event.extra.get("logprobs", [])
+        if event.pieces:
+            return [self._run(shown, data, event.pieces)]
         if self._obfuscation is not None:
             data["obfuscation"] = self._obfuscation.padding(event.text)
         data["output_index"] = shown.output_index
         data["sequence_number"] = self._number
         self._number += 1
         return [Event(data["type"], data)]
+
+    def _run(self, shown: _Shown, data: Json, pieces: Sequence[str]) -> DeltaRun:
+        padding = None if self._obfuscation is None else self._obfuscation.padding
+        paddings = None if padding is None else [padding(piece) for piece in pieces]
+        if paddings is not None:
+            data["obfuscation"] = paddings[-1]
+        data["output_index"] = shown.output_index
+        data["sequence_number"] = self._number
+        numbers = range(self._number, self._number + len(pieces))
+        self._number = numbers.stop
+        return delta_run(data, pieces, numbers, paddings)
 
     def _annotation(self, shown: _Shown, event: AnnotationAdded) -> list[Event]:
         part = shown.item.open_part("content", event.part)

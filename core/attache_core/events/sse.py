@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from attache_core import json_codec
 from attache_core.errors import UpstreamError
+from attache_core.events.delta_run import DeltaRun
 from attache_core.events.error_codes import OVER_LIMIT
 from attache_core.events.event import Event
 
@@ -73,6 +74,12 @@ class SseDecoder:
         self._hold(rest[-1])
         return frames
 
+    @property
+    def is_between_frames(self) -> bool:
+        """Whether nothing is held back: what comes next begins a frame."""
+        held = self._line or self._data or self._after_cr or self._event is not None
+        return self._head is None and not held
+
     def close(self) -> None:
         """The stream ended. An event without its empty line is not one, and is forgotten."""
         self._head, self._line, self._line_size, self._after_cr = b"", [], 0, False
@@ -120,5 +127,8 @@ class SseDecoder:
 
 
 def encode_event(event: Event) -> bytes:
-    """One event on the wire: `event:` with its type, `data:` with its payload, an empty line."""
-    return b"event: %b\ndata: %b\n\n" % (event.type.encode(), json_codec.encode(event.data))
+    """One event on the wire: `event:` with its type, `data:` with its payload, an empty line. A run is several."""
+    head = b"event: %b\ndata: " % event.type.encode()
+    if isinstance(event, DeltaRun):
+        return b"".join([b"%b%b\n\n" % (head, payload) for payload in event.payloads()])
+    return b"%b%b\n\n" % (head, json_codec.encode(event.data))

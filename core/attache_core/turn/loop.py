@@ -12,7 +12,7 @@ input and the response's `output` alone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +20,7 @@ from attache_core.errors import AttacheError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.dialects import CanonicalReader
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches, until_failure
 from attache_core.events.item_assembly import ByteBudget
 from attache_core.events.model_events import Finished, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
@@ -89,9 +90,10 @@ class _Means:
     client: ClientStream
 
 
+@batched
 async def run_tool_loop(
     turn: TurnRequest, below: Below, types: ToolTypes, limits: LoopLimits, approvals: ApprovalStore | None = None
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """Answer one turn.
 
     Yields the canonical events of the whole turn; only the terminal one when the turn is not streamed. A streaming
@@ -121,14 +123,14 @@ async def run_tool_loop(
     try:
         async with aclosing(steps):
             async for shown in steps:
-                for event in shown:
-                    yield event
+                if shown:
+                    yield shown
     except AttacheError as error:
         if not client.released:
             forbid_retry(error, client.output)
             raise
-        for event in client.fail(error):
-            yield event
+        if failed := client.fail(error):
+            yield failed
 
 
 async def _run_turn(turn: TurnRequest, loaded: LoadedTools, means: _Means) -> _Steps:
@@ -163,8 +165,11 @@ async def _run_rounds(turn: TurnRequest, means: _Means, registry: ToolRegistry, 
         asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
         round_ = _Round(RoundView(registry.tools), client, retained)
         async with aclosing(means.below(asked)) as events:
-            async for event in events:
-                yield round_.feed(event)
+            async for batch in batches(events):
+                shown, failure = until_failure(round_.feed(batch))
+                yield shown
+                if failure is not None:
+                    raise failure
         yield round_.close()
         finished = round_.finished
         client.add_usage(finished.usage)
@@ -189,9 +194,12 @@ class _Round:
         self._reader = CanonicalReader()
         self._accumulator = Accumulator(budget=retained)
 
-    def feed(self, event: Event) -> list[Event]:
-        """What follows from one event; nothing is numbered before all of it was accepted."""
-        return self._show([one for said in self._reader.read(event.data) for one in self._accumulator.feed(said)])
+    def feed(self, batch: Batch) -> Iterator[Event]:
+        """What follows from these events; nothing is numbered before it was accepted."""
+        for event in batch:
+            for said in self._reader.read_event(event):
+                for portion in self._accumulator.portions(said):
+                    yield from self._show(self._accumulator.feed(portion))
 
     def close(self) -> list[Event]:
         """Below has ended. Without a terminal event, which `Below` promises, the round was cut off."""

@@ -17,12 +17,15 @@ from typing import Protocol
 from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.answer_json import answer_object
+from attache_core.events.delta_frames import FrameReader
+from attache_core.events.delta_run import DeltaRun
 from attache_core.events.dialects import AutoDialect
 from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, TIMEOUT
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, until_failure
 from attache_core.events.failed_response import error_of
 from attache_core.events.model_events import Finished, ModelEvent
-from attache_core.events.sse import SseDecoder
+from attache_core.events.sse import SseFrame
 from attache_core.events.text_done import SaidEvent
 from attache_core.json_codec import Json
 from attache_core.turn.model_request import model_request
@@ -58,6 +61,7 @@ class AnswerDialect(Protocol):
     """What reads one answer of an inference server; a dialect of the Responses API, or the reader of another API."""
 
     def read_data(self, data: bytes) -> Iterable[SaidEvent]: ...
+    def read_run(self, run: DeltaRun) -> Iterable[SaidEvent]: ...
     def read_response(self, body: Json) -> Iterable[SaidEvent]: ...
     def close(self) -> Iterable[SaidEvent]: ...
     def error(self, status: int, headers: Mapping[str, str], body: bytes) -> AttacheError: ...
@@ -83,9 +87,10 @@ class RoundLimits:
     idle_timeout_s: float = 600.0
 
 
+@batched
 async def run_round(
     turn: TurnRequest, send: Send, *, dialect: AnswerDialect | None = None, limits: RoundLimits | None = None
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """Ask the inference server once; `dialect` is a new reader of what it speaks, by default one that recognises it.
 
     Yields canonical events that end with one terminal event; only that one when the turn is not streamed.
@@ -103,16 +108,17 @@ async def run_round(
     body = PatientBody(answer.body, limits.idle_timeout_s)
     try:
         if not _is_event_stream(answer.headers, asked=turn.stream):
-            for event in reader.read_whole(await _read_body(body, limits.max_response_bytes)):
-                yield event
+            yield reader.read_whole(await _read_body(body, limits.max_response_bytes))
             return
         async for chunk in body:
-            for event in reader.feed(chunk):
-                yield event
+            shown, failure = until_failure(reader.feed(chunk))
+            if shown:
+                yield shown
+            if failure is not None:
+                raise failure
             if reader.ended:
                 return
-        for event in reader.close():
-            yield event
+        yield reader.close()
     finally:
         body.close()
 
@@ -163,7 +169,7 @@ class _AnswerReader:
     def __init__(self, turn: TurnRequest, dialect: AnswerDialect, limits: RoundLimits) -> None:
         self.dialect = dialect
         self._stream = turn.stream
-        self._decoder = SseDecoder(max_line_bytes=limits.max_event_bytes)
+        self._frames = FrameReader(max_line_bytes=limits.max_event_bytes)
         self._accumulator = Accumulator(max_bytes=limits.max_response_bytes)
         self._sequencer = open_response(turn)
 
@@ -173,15 +179,19 @@ class _AnswerReader:
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """The events that these bytes of a stream complete, each before the next can fail."""
-        for frame in self._decoder.feed(chunk):
+        for frame in self._frames.feed(chunk):
             if self.ended:
                 return
-            for said in self.dialect.read_data(frame.data):
-                yield from self._show(self._accumulator.feed(said))
+            for said in self._said(frame):
+                for portion in self._accumulator.portions(said):
+                    yield from self._show(self._accumulator.feed(portion))
+
+    def _said(self, frame: SseFrame | DeltaRun) -> Iterable[SaidEvent]:
+        return self.dialect.read_run(frame) if isinstance(frame, DeltaRun) else self.dialect.read_data(frame.data)
 
     def close(self) -> list[Event]:
         """The stream ended: the events that are still owed."""
-        self._decoder.close()
+        self._frames.close()
         return self._show(self._rest())
 
     def read_whole(self, body: bytes) -> list[Event]:

@@ -114,7 +114,7 @@ class RoundView:
         entry = self._held_by_key.get(said.key)
         if entry is None:
             translation = self._translations.get(said.key)
-            return [said] if translation is None else translation.feed(said)
+            return [said] if translation is None else _translated(said, translation)
         if isinstance(said, ItemDone):
             entry.take(said)
         return []
@@ -138,6 +138,11 @@ class RoundView:
     def _hold(self, key: str, entry: HeldItem | HeldCall) -> None:
         self.held.append(entry)
         self._held_by_key[key] = entry
+
+
+def _translated(said: ModelEvent, translation: ClientCall) -> list[ModelEvent]:
+    each = said.each() if isinstance(said, Delta) else (said,)
+    return [shown for one in each for shown in translation.feed(one)]
 
 
 def _translation(tool: OfferedTool) -> ClientCall | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.turn.below import Below
 from attache_core.turn.rehydrate import rehydrate
 from attache_core.types.turn import TurnRequest
@@ -20,7 +20,8 @@ class Rehydrate(TurnFilter[FilterConfig]):
         """See `Filter.may_be_bypassed`."""
         return True
 
-    async def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+    @batched
+    async def __call__(self, turn: TurnRequest, below: Below) -> AsyncGenerator[Batch, None]:
         async with aclosing(below(await rehydrate(turn, self.services.store))) as events:
-            async for event in events:
-                yield event
+            async for batch in batches(events):
+                yield batch

@@ -16,6 +16,7 @@ import structlog
 from attache_core.errors import AttacheError, UpstreamError, internal_error
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF
 from attache_core.events.event import Event, terminal_event
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.events.watch import StreamWatch
 
 log = structlog.get_logger()
@@ -34,7 +35,8 @@ def unchecked() -> None:
     """A `Check` that every stream passes."""
 
 
-async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncGenerator[Event, None]:
+@batched
+async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncGenerator[Batch, None]:
     """The events of `source`, kept to the promises above; `name` is whose they are, for the log.
 
     `check` is asked before each event but the terminal one; what it raises is a failure of the source.
@@ -47,15 +49,13 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         failure: AttacheError | None = None
         begun = False
         try:
-            async for event in owned(scope, source(scope)):
-                if watch.ended:
-                    log.warning("event after the terminal event dropped", source=name, type=event.type)
+            async for batch in batches(owned(scope, source(scope))):
+                passed, failure = _passed(watch, batch, name, check)
+                if passed:
+                    begun = True
+                    yield passed
+                if failure is not None or (watch.ended and len(passed) < len(batch)):
                     break
-                if not event.is_terminal:
-                    check()
-                _observe(watch, event)
-                begun = True
-                yield event
         except AttacheError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - the edge between filters: any bug of one ends its turn only
@@ -65,15 +65,25 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         failure = failure or UpstreamError("The response ended before it was complete.", code=BROKE_OFF)
         if not begun:
             raise failure
-        for event in _owed(watch, failure):
-            yield event
+        yield _owed(watch, failure)
 
 
-def _observe(watch: StreamWatch, event: Event) -> None:
-    try:
-        watch.observe(event)
-    except _MISSHAPEN as error:
-        raise UpstreamError("An event has not the shape that its type requires.", code=BAD_ANSWER) from error
+def _passed(watch: StreamWatch, batch: Batch, name: str, check: Check) -> tuple[Batch, AttacheError | None]:
+    """The events that may pass, which are noted, and why the first that may not is a failure."""
+    for place, event in enumerate(batch):
+        if watch.ended:
+            log.warning("event after the terminal event dropped", source=name, type=event.type)
+            return batch[:place], None
+        try:
+            if not event.is_terminal:
+                check()
+            watch.observe(event)
+        except AttacheError as error:
+            return batch[:place], error
+        except _MISSHAPEN:
+            message = "An event has not the shape that its type requires."
+            return batch[:place], UpstreamError(message, code=BAD_ANSWER)
+    return batch, None
 
 
 def _owed(watch: StreamWatch, failure: AttacheError) -> list[Event]:

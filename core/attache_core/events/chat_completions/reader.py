@@ -26,6 +26,7 @@ from attache_core.events.chat_completions.fields import list_of, not_an_answer, 
 from attache_core.events.chat_completions.http_error import response_error
 from attache_core.events.chat_completions.logprobs import content_tokens
 from attache_core.events.chat_completions.usage import response_usage
+from attache_core.events.delta_run import DeltaRun
 from attache_core.events.dialects.http_error import stream_error
 from attache_core.events.items import ITEM_OF_DELTA
 from attache_core.events.model_events import AnnotationAdded, Delta, DeltaKind, Finished, ItemAdded, Started
@@ -62,6 +63,10 @@ class ChatCompletionsReader:
             UpstreamError: it is not a chunk of a chat completion.
         """
         return self.close() if data == b"[DONE]" else self.read(answer_object(data))
+
+    def read_run(self, run: DeltaRun) -> Iterable[SaidEvent]:
+        """What a run of the Responses API's deltas says. Raises UpstreamError: they are no chunks."""
+        return [said for event in run.events() for said in self.read(event.data)]
 
     def read_response(self, body: Json) -> Iterable[SaidEvent]:
         """What a complete JSON answer says.

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 
 from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.answer_json import answer_object
+from attache_core.events.delta_run import DeltaRun
 from attache_core.events.dialects.event_types import (
     DELTAS,
     ENVELOPE,
@@ -31,6 +32,7 @@ from attache_core.events.dialects.event_types import (
 from attache_core.events.dialects.http_error import error_from_http, stream_error
 from attache_core.events.dialects.item_keys import ItemKeys
 from attache_core.events.error_codes import BAD_ANSWER
+from attache_core.events.event import Event
 from attache_core.events.items import CALL_TEXT, PART_KINDS
 from attache_core.events.model_events import (
     AnnotationAdded,
@@ -75,6 +77,21 @@ class Dialect:
             UpstreamError: it is not an event of the Responses API.
         """
         return () if data == b"[DONE]" else self.read(answer_object(data))
+
+    def read_event(self, event: Event) -> Iterable[SaidEvent]:
+        """What a canonical event says, which may be a run.
+
+        Raises:
+            UpstreamError: it is not an event of the Responses API.
+        """
+        return self.read_run(event) if isinstance(event, DeltaRun) else self.read(event.data)
+
+    def read_run(self, run: DeltaRun) -> Iterable[SaidEvent]:
+        """What these deltas say: the same as one by one, together."""
+        kind, index = DELTAS[run.type]
+        pieces = [text for text in run.texts if text]
+        key, part, whole = self._key(run.data), _number(run.data, index), run.data["delta"]
+        return (Delta(key, part, kind, whole, pieces=pieces if len(pieces) > 1 else ()),)
 
     def read_response(self, body: Json) -> Iterable[SaidEvent]:
         """What a complete JSON answer says.

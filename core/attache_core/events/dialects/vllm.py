@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attache_core.events.delta_run import DeltaRun
 from attache_core.events.dialects.base import Dialect
+from attache_core.events.dialects.event_types import DELTAS
 from attache_core.events.model_events import Delta, DeltaKind, Finished
 from attache_core.events.text_done import SaidEvent, TextDone
 from attache_core.json_codec import Json
@@ -33,6 +35,12 @@ class VllmDialect(Dialect):
             return ()
         self._first[key] = None
         return said
+
+    def read_run(self, run: DeltaRun) -> Iterable[SaidEvent]:
+        """See `Dialect.read_run`. The first argument delta of a call is looked at alone."""
+        if DELTAS[run.type][0] != "arguments":
+            return super().read_run(run)
+        return [said for event in run.events() for said in self.read(event.data)]
 
     def _text_done(self, payload: Json, kind: DeltaKind, index: str | None, name: str) -> Iterable[SaidEvent]:
         said = super()._text_done(payload, kind, index, name)
