@@ -278,14 +278,16 @@ class Session:
             return []
         return self._body_messages(data, end=False)
 
-    def end(self) -> Messages:
-        """End the response or reply that was begun."""
+    def end(self, data: bytes = b"") -> Messages:
+        """End the response or reply that was begun, with `data` as the last of its body."""
         if self._late is not None:
+            self._late[1].extend(data)
             return self._end_late(*self._late)
         if self._response.trailers and self._answer is Answer.RESPONDING:
-            self._answer = Answer.DONE
-            return [pb.ProcessingResponse(response_trailers=pb.TrailersResponse())]
-        built = self._body_messages(b"", end=True)
+            built = self._body_messages(data, end=False)
+            built.append(pb.ProcessingResponse(response_trailers=pb.TrailersResponse()))
+        else:
+            built = self._body_messages(data, end=True)
         self._answer = Answer.DONE
         return built
 
