@@ -14,7 +14,7 @@ import structlog
 from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.event import Event
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
-from attache_filters.extproc.guard import close_quietly
+from attache_filters.extproc.scope import close_quietly
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.http import HttpResponse
 
