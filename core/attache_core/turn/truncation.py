@@ -42,11 +42,15 @@ class _Truncation:
         self._begins = 0
         """The items before this one did not fit in an earlier round."""
 
-    async def ask(self, turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        """What is below, asked with as much of the input as the model takes."""
-        auto, items = turn.body.get("truncation") == "auto", turn.body.get("input")
-        given: list[Json] = items if auto and isinstance(items, list) else []
-        turn = turn.without("truncation") if auto else turn
+    def ask(self, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        """What is below, asked with as much of the input as the model takes, where the turn asks for that."""
+        if turn.body.get("truncation") != "auto":
+            return self._below(turn)
+        return self._ask(turn.without("truncation"))
+
+    async def _ask(self, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        items = turn.body.get("input")
+        given: list[Json] = items if isinstance(items, list) else []
         self._begins = max(self._begins, _latest_checkpoint(given))
         for attempt in range(MAX_TRUNCATIONS + 1):
             cut = _next_cut(given, self._begins) if attempt < MAX_TRUNCATIONS else None
