@@ -7,6 +7,7 @@ so U+2028 and U+0085 inside JSON do not; what is held back is bounded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attache_core import json_codec
@@ -122,3 +123,8 @@ class SseDecoder:
 def encode_event(event: Event) -> bytes:
     """One event on the wire: `event:` with its type, `data:` with its payload, an empty line."""
     return b"event: %b\ndata: %b\n\n" % (event.type.encode(), json_codec.encode(event.data))
+
+
+def encode_events(events: Iterable[Event]) -> bytes:
+    """Several of them, in a row."""
+    return b"".join(map(encode_event, events))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch
 from attache_core.events.failed_response import error_of
 from attache_core.events.watch import StreamWatch
 from attache_core.json_codec import Json
@@ -57,19 +58,22 @@ class SaidSoFar:
             self.asked = self.asked.going_on(terms)
         self.final: Json | None = None
 
-    def observe(self, event: Event) -> None:
-        """Take note of one event.
+    def observe(self, batch: Batch) -> None:
+        """Take note of some events.
 
         Raises:
-            AttacheError: it says that the turn failed, and its client waits for an answer in one piece.
+            AttacheError: one says that the turn failed, and its client waits for an answer in one piece.
         """
-        if event.is_terminal:
-            response: Json = event.data["response"]
-            if response.get("status") == "failed" and not self._turn.stream:
-                raise error_of(response.get("error"))
-            self.final = response
-        else:
-            self._watch.observe(event)
+        for event in batch:
+            if event.is_terminal:
+                self._end(event.data["response"])
+            else:
+                self._watch.observe(event)
+
+    def _end(self, response: Json) -> None:
+        if response.get("status") == "failed" and not self._turn.stream:
+            raise error_of(response.get("error"))
+        self.final = response
 
     def is_for_client(self, event: Event) -> bool:
         """Whether the client is to get this event."""

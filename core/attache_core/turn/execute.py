@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from attache_core.events.dialects import DialectName, dialect_for
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.storage.store import Store
 from attache_core.tools.tool_types import ToolTypes
 from attache_core.turn.compaction.compact import compact
@@ -55,12 +56,13 @@ async def execute(turn: TurnRequest, engine: Engine) -> AsyncGenerator[Event, No
     def window(turn: TurnRequest) -> AsyncGenerator[Event, None]:
         return inference(turn) if engine.seal is None else compact(turn, inference, engine.seal, engine.compaction)
 
-    async def conversation(turn: TurnRequest) -> AsyncGenerator[Event, None]:
+    @batched
+    async def conversation(turn: TurnRequest) -> AsyncGenerator[Batch, None]:
         whole = await rehydrate(turn, engine.store)
         looped = run_tool_loop(whole, window, engine.tools, engine.loop, engine.store.approvals)
         async with aclosing(looped) as events:
-            async for event in events:
-                yield event
+            async for batch in batches(events):
+                yield batch
 
     validate_create(turn.body, compacts=engine.seal is not None, extensions=engine.tools.extensions)
     async with aclosing(persist(turn, conversation, engine.store)) as events:

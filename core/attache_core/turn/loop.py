@@ -20,6 +20,7 @@ from attache_core.errors import AttacheError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.dialects import CanonicalReader
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches, until_failure
 from attache_core.events.item_assembly import ByteBudget
 from attache_core.events.model_events import Finished, ItemDone, ModelEvent
 from attache_core.json_codec import Json, encode
@@ -89,9 +90,10 @@ class _Means:
     client: ClientStream
 
 
+@batched
 async def run_tool_loop(
     turn: TurnRequest, below: Below, types: ToolTypes, limits: LoopLimits, approvals: ApprovalStore | None = None
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """Answer one turn.
 
     Yields the canonical events of the whole turn; only the terminal one when the turn is not streamed. A streaming
@@ -123,14 +125,14 @@ async def run_tool_loop(
     try:
         async with aclosing(steps):
             async for shown in steps:
-                for event in shown:
-                    yield event
+                if shown:
+                    yield shown
     except AttacheError as error:
         if not client.released:
             forbid_retry(error, client.output)
             raise
-        for event in client.fail(error):
-            yield event
+        if failed := client.fail(error):
+            yield failed
 
 
 async def _run_turn(turn: TurnRequest, loaded: LoadedTools, means: _Means) -> _Steps:
@@ -166,8 +168,11 @@ async def _run_rounds(turn: TurnRequest, means: _Means, registry: ToolRegistry, 
         asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
         round_ = _Round(RoundView(registry.tools), client, retained)
         async with aclosing(means.below(asked)) as events:
-            async for event in events:
-                yield round_.feed(event)
+            async for batch in batches(events):
+                shown, failure = until_failure(shown for event in batch for shown in round_.feed(event))
+                yield shown
+                if failure is not None:
+                    raise failure
         yield round_.close()
         finished = round_.finished
         client.add_usage(finished.usage)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import structlog
 
 from attache_core.errors import AttacheError, StoreError, UpstreamError
 from attache_core.events.error_codes import BAD_ANSWER
-from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.json_codec import Json
 from attache_core.storage.row import turn_items
 from attache_core.storage.store import Store, StoredTurn
@@ -29,13 +29,14 @@ DEFAULT_DEPARTURE = Departure()
 _log = structlog.get_logger(__name__)
 
 
+@batched
 async def persist(
     turn: TurnRequest,
     below: Below,
     store: Store,
     terms: HoldTerms = DEFAULT_TERMS,
     departure: Departure = DEFAULT_DEPARTURE,
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """Run the turn below under an id of ours and write it in one transaction before its terminal event is released.
 
     What is stored are the items that the input refers to, never the references. A turn that names a conversation holds
@@ -62,17 +63,23 @@ async def persist(
         said = SaidSoFar(turn, departure) if leaves_something and departure.on_disconnect != "cancel" else None
         try:
             async with aclosing(below(turn if said is None else said.asked)) as events:
-                async for event in events:
-                    if said is not None:
-                        said.observe(event)
-                    if event.is_terminal:
-                        await writer.write(event.data["response"])
-                    if said is None or said.is_for_client(event):
-                        yield event
+                async for batch in batches(events):
+                    for part in _parted(batch):
+                        if said is not None:
+                            said.observe(part)
+                        if part[-1].is_terminal:
+                            await writer.write(part[-1].data["response"])
+                        if said is None or said.is_for_client(part[-1]):
+                            yield part
         except (asyncio.CancelledError, GeneratorExit):
             if said is not None:
                 await writer.write_last(said.response())
             raise
+
+
+def _parted(batch: Batch) -> Sequence[Batch]:
+    """The batch, with its terminal event alone: what comes before it need not wait until the turn is written."""
+    return (batch[:-1], batch[-1:]) if len(batch) > 1 and batch[-1].is_terminal else (batch,)
 
 
 class _Writer:

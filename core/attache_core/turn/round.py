@@ -20,6 +20,7 @@ from attache_core.events.answer_json import answer_object
 from attache_core.events.dialects import AutoDialect
 from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, TIMEOUT
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, until_failure
 from attache_core.events.failed_response import error_of
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.sse import SseDecoder
@@ -83,9 +84,10 @@ class RoundLimits:
     idle_timeout_s: float = 600.0
 
 
+@batched
 async def run_round(
     turn: TurnRequest, send: Send, *, dialect: AnswerDialect | None = None, limits: RoundLimits | None = None
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """Ask the inference server once; `dialect` is a new reader of what it speaks, by default one that recognises it.
 
     Yields canonical events that end with one terminal event; only that one when the turn is not streamed.
@@ -103,16 +105,17 @@ async def run_round(
     body = PatientBody(answer.body, limits.idle_timeout_s)
     try:
         if not _is_event_stream(answer.headers, asked=turn.stream):
-            for event in reader.read_whole(await _read_body(body, limits.max_response_bytes)):
-                yield event
+            yield reader.read_whole(await _read_body(body, limits.max_response_bytes))
             return
         async for chunk in body:
-            for event in reader.feed(chunk):
-                yield event
+            shown, failure = until_failure(reader.feed(chunk))
+            if shown:
+                yield shown
+            if failure is not None:
+                raise failure
             if reader.ended:
                 return
-        for event in reader.close():
-            yield event
+        yield reader.close()
     finally:
         body.close()
 

@@ -16,6 +16,7 @@ import structlog
 from attache_core.errors import ClientError
 from attache_core.events.dialects.context_length import CONTEXT_LENGTH_EXCEEDED, CONTEXT_PARAM
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.json_codec import Json, encode
 from attache_core.turn.below import Below
 from attache_core.turn.cuts import newest_of_user, turn_cuts
@@ -43,12 +44,12 @@ class _Truncation:
         """The items before this one did not fit in an earlier round."""
 
     def ask(self, turn: TurnRequest) -> AsyncGenerator[Event, None]:
-        """What is below, asked with as much of the input as the model takes, where the turn asks for that."""
-        if turn.body.get("truncation") != "auto":
-            return self._below(turn)
-        return self._ask(turn.without("truncation"))
+        """What is below; where the turn asks for it, asked with as much of the input as the model takes."""
+        auto = turn.body.get("truncation") == "auto"
+        return self._ask(turn.without("truncation")) if auto else self._below(turn)
 
-    async def _ask(self, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+    @batched
+    async def _ask(self, turn: TurnRequest) -> AsyncGenerator[Batch, None]:
         items = turn.body.get("input")
         given: list[Json] = items if isinstance(items, list) else []
         self._begins = max(self._begins, _latest_checkpoint(given))
@@ -64,10 +65,10 @@ class _Truncation:
                     _log.info("input truncated", begins=cut, items=len(given))
                     self._begins = cut
                     continue
-                for event in begun:
-                    yield event
-                async for event in events:
-                    yield event
+                if begun:
+                    yield begun
+                async for batch in batches(events):
+                    yield batch
                 return
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.turn.below import Below
 from attache_core.turn.rehydrate import rehydrate
 from attache_core.types.turn import TurnRequest
@@ -15,7 +15,8 @@ from attache_filters.sdk.filter import FilterConfig, TurnFilter
 class Rehydrate(TurnFilter[FilterConfig]):
     """Loads the history of the conversation, checks that calls and outputs belong together, and sends both below."""
 
-    async def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+    @batched
+    async def __call__(self, turn: TurnRequest, below: Below) -> AsyncGenerator[Batch, None]:
         async with aclosing(below(await rehydrate(turn, self.services.store))) as events:
-            async for event in events:
-                yield event
+            async for batch in batches(events):
+                yield batch

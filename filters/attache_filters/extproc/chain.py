@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, EventStream, batched, batches
 from attache_core.turn.below import Below
 from attache_core.types.turn import RESPONSE_HEADER_PREFIX, TurnRequest, Unattended
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
@@ -101,7 +102,7 @@ class Chain:
                 scope.own(response.body)
                 return response
 
-            return ReportedEvents(first(turn, below), report)
+            return EventStream(ReportedEvents(first(turn, below), report))
 
         return guarded(name, source, self.check)
 
@@ -123,15 +124,16 @@ class Chain:
         self.told.update(turn.response_headers)
         return replace(turn, response_headers={})
 
+    @batched
     async def _over_http(
         self, filters: Filters, turn: TurnRequest, method: str, path: str
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[Batch, None]:
         async with Scope() as scope:
             response = await self._send(filters, encode_turn(turn, method=method, path=path))
             scope.own(response.body)
             self.told.update(_of_filters(response.headers))
-            async for event in scope.own(decode_answer(response)):
-                yield event
+            async for batch in batches(scope.own(decode_answer(response))):
+                yield batch
 
 
 def _of_filters(headers: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ until the first event, and events after it; an answer that is not streamed is it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from types import MappingProxyType
 from urllib.parse import quote
 
@@ -17,7 +17,8 @@ from attache_core.errors import AttacheError, UpstreamError, error_body, error_f
 from attache_core.events.answer_json import answer_object
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVER_LIMIT
 from attache_core.events.event import Event, terminal_event
-from attache_core.events.sse import SseDecoder, encode_event
+from attache_core.events.event_stream import Batch, batched, batches, until_failure
+from attache_core.events.sse import SseDecoder, encode_events
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_core.types.request import parse_create
 from attache_core.types.turn import Facts, TurnRequest
@@ -79,7 +80,7 @@ async def encode_answer(
     response closes the events.
     """
     if stream:
-        first = await anext(events)
+        first = await anext(batches(events))
         return HttpResponse(200, {**headers, **_STREAM_HEADERS}, EventStreamBody(first, events))
     last: Event | None = None
     async for event in events:
@@ -94,7 +95,8 @@ def encode_error(error: AttacheError, headers: Mapping[str, str] = NO_HEADERS) -
     return HttpResponse.of_json(error.http_status, error_body(error), {**headers, **error.headers})
 
 
-async def decode_answer(response: HttpResponse) -> AsyncGenerator[Event, None]:
+@batched
+async def decode_answer(response: HttpResponse) -> AsyncGenerator[Batch, None]:
     """The events of a response, or the one terminal event that a JSON answer is.
 
     Events are taken as they come: whether they are canonical is for the filters to say. A stream may end early.
@@ -108,23 +110,32 @@ async def decode_answer(response: HttpResponse) -> AsyncGenerator[Event, None]:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise UpstreamError("The inference server compressed its answer without being asked to.", code=BAD_ANSWER)
     if media_type(response.headers) != EVENT_STREAM_TYPE:
-        yield await _read_json_answer(response)
+        yield (await _read_json_answer(response),)
         return
     decoder = SseDecoder(max_line_bytes=MAX_ANSWER_BYTES)
     async for data in response.body:
-        for frame in decoder.feed(data):
-            if frame.data != _DONE:
-                payload = answer_object(frame.data)
-                yield Event(str(payload.get("type") or frame.event or "message"), payload)
+        events, failure = until_failure(_read_events(decoder, data))
+        if events:
+            yield events
+        if failure is not None:
+            raise failure
     decoder.close()
 
 
-class EventStreamBody:
-    """Events as the bytes of an event stream, one `bytes` per event; `aclose` closes the events."""
+def _read_events(decoder: SseDecoder, data: bytes) -> Iterator[Event]:
+    for frame in decoder.feed(data):
+        if frame.data != _DONE:
+            payload = answer_object(frame.data)
+            yield Event(str(payload.get("type") or frame.event or "message"), payload)
 
-    def __init__(self, first: Event, events: AsyncGenerator[Event, None]) -> None:
-        self._first: Event | None = first
+
+class EventStreamBody:
+    """Events as the bytes of an event stream, one `bytes` for those that came together; `aclose` closes the events."""
+
+    def __init__(self, first: Batch, events: AsyncGenerator[Event, None]) -> None:
+        self._first: Batch | None = first
         self._events = events
+        self._batches = batches(events)
 
     def __aiter__(self) -> EventStreamBody:
         return self
@@ -132,8 +143,8 @@ class EventStreamBody:
     async def __anext__(self) -> bytes:
         if self._first is not None:
             first, self._first = self._first, None
-            return encode_event(first)
-        return encode_event(await anext(self._events))
+            return encode_events(first)
+        return encode_events(await anext(self._batches))
 
     async def aclose(self) -> None:
         """Nobody wants the rest."""

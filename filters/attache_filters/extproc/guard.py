@@ -7,13 +7,14 @@ bug: it is logged here, once, with its traceback, and goes on as `internal_error
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 
 import structlog
 
 from attache_core.errors import AttacheError, UpstreamError, internal_error
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF
 from attache_core.events.event import Event, terminal_event
+from attache_core.events.event_stream import Batch, batched, batches, until_failure
 from attache_core.events.watch import StreamWatch
 from attache_filters.extproc.scope import Scope
 
@@ -33,7 +34,8 @@ def unchecked() -> None:
     """A `Check` that every stream passes."""
 
 
-async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncGenerator[Event, None]:
+@batched
+async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncGenerator[Batch, None]:
     """The events of `source`, kept to the promises above; `name` is whose they are, for the log.
 
     `check` is asked before each event but the terminal one; what it raises is a failure of the source.
@@ -46,15 +48,13 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         failure: AttacheError | None = None
         begun = False
         try:
-            async for event in scope.own(source(scope)):
-                if watch.ended:
-                    log.warning("event after the terminal event dropped", source=name, type=event.type)
+            async for batch in batches(scope.own(source(scope))):
+                passed, failure = until_failure(_passed(watch, batch, name, check))
+                if passed:
+                    begun = True
+                    yield passed
+                if failure is not None or (watch.ended and len(passed) < len(batch)):
                     break
-                if not event.is_terminal:
-                    check()
-                _observe(watch, event)
-                begun = True
-                yield event
         except AttacheError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - the edge between filters: any bug of one ends its turn only
@@ -64,8 +64,19 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         failure = failure or UpstreamError("The response ended before it was complete.", code=BROKE_OFF)
         if not begun:
             raise failure
-        for event in _owed(watch, failure):
-            yield event
+        yield _owed(watch, failure)
+
+
+def _passed(watch: StreamWatch, batch: Batch, name: str, check: Check) -> Iterator[Event]:
+    """The events that may pass, each once it was noted. Raises AttacheError at the first that may not."""
+    for event in batch:
+        if watch.ended:
+            log.warning("event after the terminal event dropped", source=name, type=event.type)
+            return
+        if not event.is_terminal:
+            check()
+        _observe(watch, event)
+        yield event
 
 
 def _observe(watch: StreamWatch, event: Event) -> None:

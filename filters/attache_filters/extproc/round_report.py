@@ -13,6 +13,7 @@ import structlog
 
 from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batches
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_filters.extproc.scope import close_quietly
 from attache_filters.extproc.stream_end import StreamEndedError
@@ -70,24 +71,23 @@ class RoundReport:
 
 
 class ReportedEvents:
-    """The events of one round, read once; its failure is reported as it comes by."""
+    """The events of one round, in batches, read once; its failure is reported as it comes by."""
 
     def __init__(self, events: AsyncIterator[Event], report: RoundReport) -> None:
         self._events = events
+        self._batches = batches(events)
         self._report = report
 
-    def __aiter__(self) -> ReportedEvents:
-        return self
-
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> Batch:
         try:
-            event = await anext(self._events)
+            batch = await anext(self._batches)
         except AttacheError as error:
             self._report.raised(error)
             raise
-        if event.type == FAILED:
-            self._report.failed(event)
-        return event
+        for event in batch:
+            if event.type == FAILED:
+                self._report.failed(event)
+        return batch
 
     async def aclose(self) -> None:
         """Nobody wants the rest."""

@@ -16,6 +16,7 @@ from attache_core.errors import AttacheError, ClientError
 from attache_core.events.accumulator import Accumulator
 from attache_core.events.dialects import CanonicalReader
 from attache_core.events.event import Event
+from attache_core.events.event_stream import Batch, batched, batches, until_failure
 from attache_core.events.model_events import Finished, ItemAdded, ItemDone, ModelEvent
 from attache_core.turn.below import Below
 from attache_core.turn.client_stream import ClientStream
@@ -71,36 +72,40 @@ def _beside(turn: TurnRequest, terms: CompactionTerms) -> int:
     return sum(text_tokens(value, terms.bytes_per_token) for value in told)
 
 
+@batched
 async def _checkpoint_alone(
     turn: TurnRequest, division: Division, below: Below, seal: Seal, terms: CompactionTerms
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """A round whose whole answer is a checkpoint."""
     summary = await summarise(turn, division.old, below, terms.max_summary_tokens)
     answer = _Answer(turn, division.checkpoint(summary.text), summary, seal)
-    for event in answer.alone():
-        yield event
+    yield answer.alone()
 
 
+@batched
 async def _compacted(
     turn: TurnRequest, division: Division, below: Below, seal: Seal, terms: CompactionTerms
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[Batch, None]:
     """A round whose answer begins with a checkpoint, which the model is told already."""
     try:
         summary = await summarise(turn, division.old, below, terms.max_summary_tokens)
     except AttacheError as error:
         _log.warning("conversation not compacted", code=error.code, reason=error.message)
         async with aclosing(below(turn)) as events:
-            async for event in events:
-                yield event
+            async for batch in batches(events):
+                yield batch
         return
     checkpoint = division.checkpoint(summary.text)
     answer = _Answer(turn, checkpoint, summary, seal)
     async with aclosing(below(turn.with_body(input=checkpoint.told))) as events:
-        async for event in events:
-            for shown in answer.feed(event):
+        async for batch in batches(events):
+            shown, failure = until_failure(shown for event in batch for shown in answer.feed(event))
+            if shown:
                 yield shown
-    for shown in answer.close():
-        yield shown
+            if failure is not None:
+                raise failure
+    if rest := answer.close():
+        yield rest
 
 
 class _Answer:
