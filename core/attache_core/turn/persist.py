@@ -139,6 +139,8 @@ def stored_input(body: Json) -> list[Json]:
 
 
 def identified(item: Json) -> Json:
-    """An item as it is stored: with its type and an id."""
+    """An item as it is stored: with its type, which comes first, and an id."""
+    if item.get("id") and item.get("type") and next(iter(item)) == "type":
+        return item
     kind = item.get("type") or "message"
     return {"type": kind, **item} | {"type": kind, "id": item.get("id") or item_id(kind)}
