@@ -24,13 +24,16 @@ class Closable:
 
 async def test_scope_closes_in_reverse_what_it_owns_and_passes_the_failure_of_its_block_on() -> None:
     closed: list[str] = []
-    with pytest.raises(RuntimeError, match="of the block"):
+
+    async def block() -> None:
         async with Scope() as scope:
-            first = scope.own(Closable("first", closed))
+            scope.own(Closable("first", closed))
             scope.own("nothing to close")
             scope.own(Closable("second", closed))
-            assert isinstance(first, Closable)
             raise RuntimeError("of the block")
+
+    with pytest.raises(RuntimeError, match="of the block"):
+        await block()
     assert closed == ["second", "first"]
 
 
@@ -46,9 +49,13 @@ async def test_scope_logs_what_cannot_be_closed_and_closes_the_others() -> None:
 
 async def test_scope_that_is_cancelled_while_it_closes_closes_the_others_all_the_same() -> None:
     closed: list[str] = []
-    with pytest.raises(asyncio.CancelledError):
+
+    async def block() -> None:
         async with Scope() as scope:
             scope.own(Closable("first", closed))
             scope.own(Closable("second", closed, asyncio.CancelledError()))
             scope.own(Closable("third", closed))
+
+    with pytest.raises(asyncio.CancelledError):
+        await block()
     assert closed == ["third", "second", "first"]
