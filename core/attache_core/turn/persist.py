@@ -98,6 +98,8 @@ class _Writer:
             if not unfinished:
                 raise UpstreamError("What is below answered with another response.", code=BAD_ANSWER)
             return
+        if not turn.store and self._hold.lease is None:
+            return
         stored = StoredTurn(response, stored_input(turn.body))
         if unfinished:
             await self._write_unfinished(stored)
