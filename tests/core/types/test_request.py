@@ -410,7 +410,6 @@ def test_parse_create_keeps_every_digit_after_ids_that_are_full_of_them(parts: l
     assert parse_create(json.dumps(body, ensure_ascii=False).encode()) == body
 
 
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
