@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -19,9 +19,9 @@ Json = dict[str, Any]
 
 _DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
-_LONG_INTEGER = re.compile(rb"(?<![\w.+])\d{19}")
-"""Where so many digits begin a number, there may be an integer that orjson would make a floating-point one. Looking for
-any such row of digits first is several times faster, and most texts have none."""
+_DIGITS = re.compile(rb"\d+")
+_INSIDE = re.compile(rb"[\w.+]")
+"""What a row of digits does not follow where it begins a number."""
 
 
 def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
@@ -35,8 +35,9 @@ def decode(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is de
 def decode_exactly(data: bytes | str) -> Any:  # noqa: ANN401 - this is where JSON is decoded
     """The same, but integers of more than 64 bits keep their digits; for texts that come once, not for each event."""
     text = data if isinstance(data, bytes) else data.encode(errors="surrogatepass")
-    may_round = _LONG_NUMBER in text.translate(_DIGITS_ALIKE) and _LONG_INTEGER.search(text) is not None
-    return _decode_tolerantly(data if isinstance(data, str) else data.decode()) if may_round else decode(data)
+    if _has_long_integer(text):
+        return _decode_tolerantly(data if isinstance(data, str) else data.decode())
+    return decode(data)
 
 
 def decode_all_exactly(texts: Sequence[bytes]) -> list[Any]:
@@ -65,16 +66,29 @@ def encode_each(values: Sequence[str | int]) -> list[bytes]:
 
 def is_deeper(value: object, levels: int) -> bool:
     """Whether a JSON value has more arrays and objects in one another than that. Looks at all of it."""
-    layer = [value]
+    layer = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
-        layer = [child for node in layer for child in _children(node)]
-    return any(isinstance(node, (dict, list)) for node in layer)
+        if not layer:
+            return False
+        children = (node.values() if isinstance(node, dict) else node for node in layer)
+        layer = [child for each in children for child in each if isinstance(child, (dict, list))]
+    return bool(layer)
 
 
-def _children(node: object) -> Iterable[object]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
+def _has_long_integer(text: bytes) -> bool:
+    """Whether so many digits begin a number that orjson might make a floating-point one of an integer.
+
+    Any such row of digits is looked for first, which most texts have only in ids, if at all.
+    """
+    alike = text.translate(_DIGITS_ALIKE)
+    at = alike.find(_LONG_NUMBER)
+    while at >= 0:
+        if _INSIDE.fullmatch(text[max(at - 1, 0) : at]) is None:
+            return True
+        row = _DIGITS.match(text, at)
+        assert row is not None
+        at = alike.find(_LONG_NUMBER, row.end())
+    return False
 
 
 def _decode_tolerantly(text: str) -> Any:  # noqa: ANN401 - this is where JSON is decoded

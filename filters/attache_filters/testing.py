@@ -7,7 +7,6 @@ siblings make the usual ones. Filters run in the chain that the host runs, so wh
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,8 @@ from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.extproc.chain import Chain
 from attache_filters.extproc.codec import decode_turn, encode_answer
-from attache_filters.extproc.guard import guarded, owned
+from attache_filters.extproc.guard import guarded
+from attache_filters.extproc.scope import Scope
 from attache_filters.sdk.filter import Filter, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse, one_chunk
 
@@ -79,19 +79,19 @@ async def run_turn(filters: Sequence[Filter[Any]] | Filter[Any], turn: TurnReque
     Raises:
         AttacheError: what they raise before the first event.
     """
-    async with AsyncExitStack() as scope:
+    async with Scope() as scope:
         chain = Chain(bottom=_as_http(below, scope), scope=scope, turn_bottom=below)
         run = chain.turns(_sequence(filters), method="POST", path=RESPONSES_PATH)
-        return [event async for event in owned(scope, run(turn))]
+        return [event async for event in scope.own(run(turn))]
 
 
 async def run_http(
     filters: Sequence[Filter[Any]] | Filter[Any], request: HttpRequest, below: HttpBelow
 ) -> tuple[HttpResponse, bytes]:
     """What `filters`, outermost first, answer `request` with, and the whole body of that; errors are responses."""
-    async with AsyncExitStack() as scope:
+    async with Scope() as scope:
         response = await Chain(bottom=below, scope=scope).answer(_sequence(filters), request)
-        body = b"".join([chunk async for chunk in owned(scope, response.body)])
+        body = b"".join([chunk async for chunk in scope.own(response.body)])
     return HttpResponse(response.status, response.headers, one_chunk(body)), body
 
 
@@ -170,12 +170,12 @@ async def _play(answer: Sequence[Event] | AttacheError) -> AsyncGenerator[Event,
         yield event
 
 
-def _as_http(below: Below, scope: AsyncExitStack) -> HttpBelow:
+def _as_http(below: Below, scope: Scope) -> HttpBelow:
     """`below`, as an `HttpFilter` right above it calls it."""
 
     async def send(request: HttpRequest) -> HttpResponse:
         turn = decode_turn(request)
-        return await encode_answer(owned(scope, guarded("below", lambda _: below(turn))), stream=turn.stream)
+        return await encode_answer(scope.own(guarded("below", lambda _: below(turn))), stream=turn.stream)
 
     return send
 

@@ -57,6 +57,7 @@ REQUIREMENTS = (
             f"{_EXT_PROC}/test_host.py",
             f"{_EXT_PROC}/test_chain.py",
             f"{_EXT_PROC}/test_flow.py",
+            f"{_EXT_PROC}/test_scope.py",
             f"{_EXT_PROC}/test_server.py",
         ),
     ),

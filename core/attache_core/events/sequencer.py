@@ -147,6 +147,23 @@ class Sequencer:
             return self._adopt(event)
         return self.start() + self._emit_item(event)
 
+    def keep(self, event: ModelEvent) -> None:
+        """What `emit` does to the response, for one whose events nobody reads: no event is made or numbered.
+
+        Of an item that is open at the end nothing is kept but how it began.
+        """
+        if self._ended:
+            return
+        if isinstance(event, Started):
+            self._adopt(event)
+        elif isinstance(event, ItemAdded) and event.key not in self._keys:
+            self._begin(event)
+        elif isinstance(event, ItemDone):
+            if event.key not in self._keys:
+                self._begin(ItemAdded(event.key, event.item))
+            if event.key in self._open:
+                self._end(self._open.pop(event.key), event)
+
     def finish(self, finished: Finished, *, completed_at: int) -> list[Event]:
         """The ends of what is open, and the terminal event. `completed_at` is in Unix seconds.
 
@@ -209,16 +226,19 @@ class Sequencer:
     # Items
 
     def _item_added(self, event: ItemAdded) -> Event:
+        shown = self._begin(event)
+        return self._event("response.output_item.added", item=shown.item.start, output_index=shown.output_index)
+
+    def _begin(self, event: ItemAdded) -> _Shown:
         given = event.item.get("id")
         usable = isinstance(given, str) and given and given not in self._ids
         item_id = str(given) if usable else self._make_id(event.item["type"])
         self._ids.add(item_id)
-        item = _with_id(item_id, event.item)
-        shown = _Shown(item_id, len(self._output), PartialItem(event.key, item))
+        shown = _Shown(item_id, len(self._output), PartialItem(event.key, _with_id(item_id, event.item)))
         self._output.append(None)
         self._keys.add(event.key)
         self._open[event.key] = shown
-        return self._event("response.output_item.added", item=item, output_index=shown.output_index)
+        return shown
 
     def _item_event(self, shown: _Shown, event: ItemEvent) -> Event:
         shown.item.take(event)
@@ -229,15 +249,18 @@ class Sequencer:
         return self._event(event.type, **data, output_index=shown.output_index)
 
     def _item_done(self, shown: _Shown, event: ItemDone) -> list[Event]:
-        item = _with_id(shown.id, event.item)
         events = [made for part in shown.item.open_parts() for made in self._end_part(shown, part, part.shape())]
-        del self._open[event.key]
-        self._output[shown.output_index] = item
+        item = self._end(self._open.pop(event.key), event)
         text = items.CALL_TEXT.get(item["type"])
         if text is not None:
             said = {text: item[text], "item_id": shown.id, "output_index": shown.output_index}
             events.append(self._event(_CALL_DONE_TYPE[text], **said))
         return [*events, self._event("response.output_item.done", item=item, output_index=shown.output_index)]
+
+    def _end(self, shown: _Shown, event: ItemDone) -> Json:
+        item = _with_id(shown.id, event.item)
+        self._output[shown.output_index] = item
+        return item
 
     # Parts
 

@@ -7,8 +7,8 @@ never executed. Unaware of tool types, rounds, events and stores.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -41,16 +41,15 @@ class ToolRegistry:
     tellers: Mapping[str, Teller] = field(default_factory=dict)
     releases: tuple[Callable[[], Awaitable[None]], ...] = ()
 
-    @asynccontextmanager
-    async def serving(self) -> AsyncIterator[None]:
+    def serving(self) -> AsyncExitStack:
         """Calls may run as long as the block lasts; then every offer gives back what they acquired.
 
         One that fails to keeps no other from it: that is logged as the tool's bug.
         """
-        async with AsyncExitStack() as stack:
-            for release in self.releases:
-                stack.push_async_callback(_release, release)
-            yield
+        stack = AsyncExitStack()
+        for release in self.releases:
+            stack.push_async_callback(_release, release)
+        return stack
 
     @cached_property
     def gateway_tools(self) -> dict[str, GatewayTool]:
@@ -83,6 +82,8 @@ async def build_registry(tools: Sequence[Json], types: ToolTypes, found: Sequenc
     Raises:
         ClientError: a declaration cannot be used, or there are more tools than the settings allow.
     """
+    if not tools:
+        return ToolRegistry(tellers=types.tellers)
     types.check(tools)
     offers = await _offers(types, tools)
     registry = _registry(_fitting(offers, found, types.max_tools), types)

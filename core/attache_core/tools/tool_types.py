@@ -66,6 +66,8 @@ class ToolTypes:
         Raises:
             ClientError: an entry, of whatever type, cannot be used; `param` says which.
         """
+        if not tools:
+            return
         validate_tools(tools, self.extensions)
         together: dict[ToolType, list[Json]] = {}
         for tool in tools:

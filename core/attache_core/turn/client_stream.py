@@ -57,7 +57,7 @@ class ClientStream:
             if self._owed and not isinstance(event, Started):
                 shown += self._pay()
             for cited in (event,) if self._web is None else self._web.said(event):
-                shown += self._sequencer.emit(cited)
+                shown += self._say(cited)
         return self._release(shown)
 
     def add_usage(self, usage: Json | None) -> None:
@@ -75,7 +75,13 @@ class ClientStream:
 
     def _pay(self) -> list[Event]:
         owed, self._owed = self._owed, ()
-        return [shown for event in owed for shown in self._sequencer.emit(event)]
+        return [shown for event in owed for shown in self._say(event)]
+
+    def _say(self, said: ModelEvent) -> list[Event]:
+        if self._streams:
+            return self._sequencer.emit(said)
+        self._sequencer.keep(said)
+        return []
 
     def _release(self, events: list[Event]) -> list[Event]:
         released = events if self._streams else [event for event in events if event.is_terminal]

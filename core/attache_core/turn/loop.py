@@ -109,13 +109,15 @@ async def run_tool_loop(
         StoreError: approvals cannot be written or looked up.
         AttacheError: what `below` raises, as long as nothing was yielded.
     """
-    turn = turn.with_facts(response_id=turn.facts.response_id or new_id("resp"))
+    if turn.facts.response_id is None:
+        turn = turn.with_facts(response_id=new_id("resp"))
     given = input_items(turn.body)
     declared: Sequence[Json] = turn.body.get("tools") or []
     types.check(declared)
     loaded = with_loaded_tools(with_additional_tools(declared, given), given)
     refuse_unanswerable(loaded.tools, types, turn if approvals is not None else turn.with_facts(stored=False))
-    turn = turn.with_body(tools=loaded.tools)
+    if loaded.tools != declared:
+        turn = turn.with_body(tools=loaded.tools)
     client = ClientStream(turn, types.public([*declared, *loaded.tools[len(declared) :]]))
     steps = _run_turn(turn, loaded, _Means(truncating(below), types, limits, approvals, client))
     if turn.stream and limits.progress_interval_s:
@@ -158,9 +160,10 @@ async def _run_rounds(turn: TurnRequest, means: _Means, registry: ToolRegistry, 
     announced = [event for announcement in registry.announcements for event in announcement.events(given)]
     yield client.owe(_kept(announced, retained))
     calls = _call_limits(turn, limits)
-    async with aclosing(released(planned(approved, budget), client, budget, calls)) as steps:
-        async for shown in steps:
-            yield shown
+    if approved:
+        async with aclosing(released(planned(approved, budget), client, budget, calls)) as steps:
+            async for shown in steps:
+                yield shown
     for number in range(limits.max_rounds):
         asked = _round_turn(turn, [*given, *client.output], registry, first=number == 0)
         round_ = _Round(RoundView(registry.tools), client, retained)
@@ -174,9 +177,10 @@ async def _run_rounds(turn: TurnRequest, means: _Means, registry: ToolRegistry, 
         finished = round_.finished
         client.add_usage(finished.usage)
         plan = planned(round_.released(), budget)
-        async with aclosing(released(plan, client, budget, calls)) as steps:
-            async for shown in steps:
-                yield shown
+        if plan:
+            async with aclosing(released(plan, client, budget, calls)) as steps:
+                async for shown in steps:
+                    yield shown
         requests = [entry for entry in plan if isinstance(entry, ApprovalCall)]
         await ask(requests, turn, means.approvals)
         if requests or finished.status != "completed" or round_.view.client_called or not round_.view.calls:
@@ -249,13 +253,15 @@ def _call_limits(turn: TurnRequest, limits: LoopLimits) -> CallLimits:
 def _round_turn(turn: TurnRequest, items: Sequence[Json], registry: ToolRegistry, *, first: bool) -> TurnRequest:
     """The turn as the model is to see it in its next round."""
     changes: Json = {}
+    if not registry.function_tools:
+        turn = turn.without("tools", "tool_choice")
     if turn.stream:
         # The client's stream is padded here; below, that would be work for nothing.
         changes["stream_options"] = {**(turn.body.get("stream_options") or {}), "include_obfuscation": False}
     if not (first and isinstance(turn.body.get("input"), str)):
         changes["input"] = model_input(items, registry)
     if not registry.function_tools:
-        return turn.without("tools", "tool_choice").with_body(**changes)
+        return turn.with_body(**changes) if changes else turn
     changes["tools"] = list(registry.function_tools)
     if turn.body.get("tool_choice") is not None:
         choice = model_tool_choice(turn.body["tool_choice"], registry)

@@ -7,8 +7,6 @@ ones. Invariant: the one thing that is added is `store: false`, because servers 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from attache_core.errors import ClientError
 from attache_core.json_codec import Json
 from attache_core.turn.model_items import model_items
@@ -40,7 +38,8 @@ def model_request(turn: TurnRequest) -> TurnRequest:
     _reduce(body, "stream_options", _without_padding(body.get("stream_options", {})))
     if isinstance(body.get("input"), list):
         body["input"] = model_items(body["input"])
-    return replace(turn, body={**body, "store": False})
+    body["store"] = False
+    return turn.with_whole_body(body)
 
 
 def _refuse_unanswered(turn: TurnRequest) -> None:

@@ -20,10 +20,12 @@ def open_response(turn: TurnRequest, tools: Sequence[Json] | None = None) -> Seq
     the turn will be stored: that takes a `persist` above, not the client's wish alone.
     """
     response_id = turn.facts.response_id or new_id("resp")
-    asked = turn.with_body(store=turn.facts.stored)
-    response = new_response(asked.body, response_id=response_id, created_at=int(time.time()))
+    response = new_response(turn.body, response_id=response_id, created_at=int(time.time()))
+    response["store"] = turn.facts.stored
+    if tools is not None:
+        response["tools"] = list(tools)
     return Sequencer(
-        response if tools is None else {**response, "tools": list(tools)},
+        response,
         make_id=item_id,
         obfuscation=Obfuscation() if wants_obfuscation(turn.body) else None,
     )

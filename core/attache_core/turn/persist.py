@@ -98,6 +98,8 @@ class _Writer:
             if not unfinished:
                 raise UpstreamError("What is below answered with another response.", code=BAD_ANSWER)
             return
+        if not turn.store and self._hold.lease is None:
+            return
         stored = StoredTurn(response, stored_input(turn.body))
         if unfinished:
             await self._write_unfinished(stored)
@@ -139,6 +141,8 @@ def stored_input(body: Json) -> list[Json]:
 
 
 def identified(item: Json) -> Json:
-    """An item as it is stored: with its type and an id."""
+    """An item as it is stored: with its type, which comes first, and an id."""
+    if item.get("id") and item.get("type") and next(iter(item)) == "type":
+        return item
     kind = item.get("type") or "message"
     return {"type": kind, **item} | {"type": kind, "id": item.get("id") or item_id(kind)}

@@ -220,8 +220,10 @@ class _AnswerReader:
                 if event.status == "failed" and not (self._stream and self._sequencer.started):
                     raise error_of(event.error)
                 shown += self._sequencer.finish(event, completed_at=int(time.time()))
-            else:
+            elif self._stream:
                 shown += self._sequencer.emit(event)
+            else:
+                self._sequencer.keep(event)
         return shown if self._stream else [event for event in shown if event.is_terminal]
 
 

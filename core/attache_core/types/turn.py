@@ -85,15 +85,23 @@ class TurnRequest:
 
     def with_body(self, **changes: Any) -> TurnRequest:  # noqa: ANN401 - JSON values
         """The same turn with some fields of the body replaced."""
-        return replace(self, body={**self.body, **changes})
+        return self.with_whole_body({**self.body, **changes})
+
+    def with_whole_body(self, body: Json) -> TurnRequest:
+        """The same turn with another body."""
+        # Several times a turn: `dataclasses.replace` takes three times as long.
+        return TurnRequest(body, self.headers, self.facts, self.response_headers, self.unattended)
 
     def without(self, *fields: str) -> TurnRequest:
         """The same turn without some fields of the body."""
-        return replace(self, body={name: value for name, value in self.body.items() if name not in fields})
+        if not any(name in self.body for name in fields):
+            return self
+        return self.with_whole_body({name: value for name, value in self.body.items() if name not in fields})
 
     def with_facts(self, **changes: Any) -> TurnRequest:  # noqa: ANN401 - the fields of Facts
         """The same turn with some facts replaced."""
-        return replace(self, facts=replace(self.facts, **changes))
+        facts = replace(self.facts, **changes)
+        return TurnRequest(self.body, self.headers, facts, self.response_headers, self.unattended)
 
     def going_on(self, unattended: Unattended) -> TurnRequest:
         """The same turn, which goes on to its end even when its client goes away, within these bounds.

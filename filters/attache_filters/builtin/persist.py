@@ -17,7 +17,7 @@ from attache_core.turn.departure import (
 )
 from attache_core.turn.persist import persist
 from attache_core.types.turn import TurnRequest
-from attache_filters.sdk.filter import FilterConfig, TurnFilter
+from attache_filters.sdk.filter import FilterConfig, Services, TurnFilter
 
 
 class PersistConfig(FilterConfig):
@@ -49,6 +49,11 @@ class Persist(TurnFilter[PersistConfig]):
 
     config_type = PersistConfig
 
+    def __init__(self, config: PersistConfig, services: Services) -> None:
+        super().__init__(config, services)
+        self._terms = HoldTerms(config.conversation_wait_s, config.conversation_lease_s)
+        self._departure = Departure(config.on_disconnect, config.finish_timeout_s, config.max_unattended_turns)
+
     @classmethod
     def outlives_client(cls, config: PersistConfig) -> bool:
         """See `Filter.outlives_client`."""
@@ -60,7 +65,4 @@ class Persist(TurnFilter[PersistConfig]):
         return True
 
     def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
-        config = self.config
-        terms = HoldTerms(config.conversation_wait_s, config.conversation_lease_s)
-        departure = Departure(config.on_disconnect, config.finish_timeout_s, config.max_unattended_turns)
-        return persist(turn, below, self.services.store, terms, departure)
+        return persist(turn, below, self.services.store, self._terms, self._departure)

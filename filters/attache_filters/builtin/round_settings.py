@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pydantic import Field
 
 from attache_core.turn.round import RoundLimits
@@ -31,7 +33,7 @@ class RoundSettings(FilterConfig):
     """Seconds that an answer that has begun may be silent. The upstream's setting of that name, unless it is given
     here."""
 
-    @property
+    @cached_property
     def limits(self) -> RoundLimits:
         """The same for `run_round`."""
         return RoundLimits(

@@ -9,7 +9,6 @@ to a `TurnFilter` errors are exceptions or terminal events; to the others, which
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,9 +18,10 @@ from attache_core.events.event_stream import Batch, EventStream, batched, batche
 from attache_core.turn.below import Below
 from attache_core.types.turn import RESPONSE_HEADER_PREFIX, TurnRequest, Unattended
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
-from attache_filters.extproc.guard import Check, as_attache_error, guarded, owned, unchecked
+from attache_filters.extproc.guard import Check, as_attache_error, guarded, unchecked
 from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE
 from attache_filters.extproc.round_report import ReportedEvents, RoundReport
+from attache_filters.extproc.scope import Scope
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
@@ -43,7 +43,7 @@ class Chain:
     """
 
     bottom: HttpBelow
-    scope: AsyncExitStack
+    scope: Scope
     check: Check = unchecked
     turn_bottom: Below | None = None
     told: dict[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Chain:
             return await first(request, partial(self.answer, filters[1:]))
         turn = decode_turn(request)
         events = self.turns(filters, method=request.method, path=request.path)(turn)
-        owned(self.scope, events)
+        self.scope.own(events)
         return await encode_answer(events, stream=turn.stream, headers=self.told)
 
     def turns(self, filters: Filters, *, method: str, path: str) -> Below:
@@ -92,13 +92,14 @@ class Chain:
         name = type(first).__qualname__
         report = RoundReport(name)
 
-        def source(scope: AsyncExitStack) -> AsyncIterator[Event]:
+        def source(scope: Scope) -> AsyncIterator[Event]:
             async def below(request: HttpRequest) -> HttpResponse:
                 accept = EVENT_STREAM_TYPE if turn.stream else JSON_TYPE
-                asking = replace(request, headers={**request.headers, "accept": accept})
+                headers = {**request.headers, "accept": accept}
+                asking = HttpRequest(request.method, request.path, headers, request.body)
                 response = await self.answer(rest, asking)
                 report.heard(response)
-                owned(scope, response.body)
+                scope.own(response.body)
                 return response
 
             return EventStream(ReportedEvents(first(turn, below), report))
@@ -109,7 +110,7 @@ class Chain:
         """One call of a filter; what it opened below and left open is closed when it ends."""
         return guarded(
             type(turn_filter).__qualname__,
-            lambda scope: turn_filter(turn, lambda below_turn: owned(scope, below(self._heard(below_turn)))),
+            lambda scope: turn_filter(turn, lambda below_turn: scope.own(below(self._heard(below_turn)))),
             self.check,
         )
 
@@ -127,11 +128,11 @@ class Chain:
     async def _over_http(
         self, filters: Filters, turn: TurnRequest, method: str, path: str
     ) -> AsyncGenerator[Batch, None]:
-        async with AsyncExitStack() as scope:
+        async with Scope() as scope:
             response = await self._send(filters, encode_turn(turn, method=method, path=path))
-            owned(scope, response.body)
+            scope.own(response.body)
             self.told.update(_of_filters(response.headers))
-            async for batch in batches(owned(scope, decode_answer(response))):
+            async for batch in batches(scope.own(decode_answer(response))):
                 yield batch
 
 

@@ -8,8 +8,6 @@ bug: it is logged here, once, with its traceback, and goes on as `internal_error
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AsyncExitStack
-from typing import TypeVar
 
 import structlog
 
@@ -18,13 +16,14 @@ from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF
 from attache_core.events.event import Event, terminal_event
 from attache_core.events.event_stream import Batch, batched, batches
 from attache_core.events.watch import StreamWatch
+from attache_filters.extproc.scope import Scope
 
 log = structlog.get_logger()
 
 _MISSHAPEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
-Source = Callable[[AsyncExitStack], AsyncIterator[Event]]
-"""Opens a stream of events; what must be closed after it is pushed on the stack, and is closed in reverse order."""
+Source = Callable[[Scope], AsyncIterator[Event]]
+"""Opens a stream of events; what must be closed after it is owned by the scope."""
 
 
 Check = Callable[[], None]
@@ -45,11 +44,11 @@ async def guarded(name: str, source: Source, check: Check = unchecked) -> AsyncG
         AttacheError: before the first event only.
     """
     watch = StreamWatch()
-    async with AsyncExitStack() as scope:
+    async with Scope() as scope:
         failure: AttacheError | None = None
         begun = False
         try:
-            async for batch in batches(owned(scope, source(scope))):
+            async for batch in batches(scope.own(source(scope))):
                 passed, failure = _passed(watch, batch, name, check)
                 if passed:
                     begun = True
@@ -104,24 +103,3 @@ def as_attache_error(name: str, error: Exception) -> AttacheError:
         return error
     log.error("a filter failed", source=name, exc_info=error)
     return internal_error()
-
-
-SourceT = TypeVar("SourceT")
-
-
-def owned(scope: AsyncExitStack, source: SourceT) -> SourceT:
-    """`source`, closed together with `scope`."""
-    scope.push_async_callback(close_quietly, source)
-    return source
-
-
-async def close_quietly(source: object) -> None:
-    """Close a generator or a body. A failure is logged, so that the others are closed too."""
-    aclose = getattr(source, "aclose", None)
-    if aclose is None:
-        return
-    try:
-        await aclose()
-    except Exception:
-        # The edge: clean-up goes on, whatever one of them does.
-        log.exception("clean-up failed", source=type(source).__qualname__)

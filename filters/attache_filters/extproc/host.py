@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -29,7 +28,7 @@ from attache_filters.extproc.chain import Chain
 from attache_filters.extproc.codec import encode_error, gather
 from attache_filters.extproc.content_coding import decode_body, request_too_large
 from attache_filters.extproc.cross_origin import check_origin
-from attache_filters.extproc.guard import as_attache_error, owned
+from attache_filters.extproc.guard import as_attache_error
 from attache_filters.extproc.headers import (
     EVENT_STREAM_TYPE,
     JSON_TYPE,
@@ -40,6 +39,7 @@ from attache_filters.extproc.headers import (
 )
 from attache_filters.extproc.outbox import Outbox
 from attache_filters.extproc.reply_budget import CountedBody, ReplyBudget
+from attache_filters.extproc.scope import Scope
 from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.session import (
     Answer,
@@ -220,10 +220,10 @@ class SegmentHost:
     async def _run_chain(self, head: RequestHeaders) -> None:
         bind_contextvars(segment=self._segment.name, request_id=head.headers.get(REQUEST_ID, "")[:MAX_LOGGED_ID_CHARS])
         with suppress(StreamEndedError):
-            async with AsyncExitStack() as scope:
-                owned(scope, self._response_body)
+            async with Scope() as scope:
+                scope.own(self._response_body)
                 response = await self._answer(head, scope)
-                owned(scope, response.body)
+                scope.own(response.body)
                 try:
                     await self._respond(response)
                 except StreamEndedError:
@@ -232,7 +232,7 @@ class SegmentHost:
                     async for _ in response.body:
                         pass
 
-    async def _answer(self, head: RequestHeaders, scope: AsyncExitStack) -> HttpResponse:
+    async def _answer(self, head: RequestHeaders, scope: Scope) -> HttpResponse:
         body = b"".join(self._chunks)
         self._chunks.clear()
         try:
@@ -244,7 +244,7 @@ class SegmentHost:
         self._filters = Chain(bottom=partial(self._below, head, scope), scope=scope, check=self._budget.check)
         return await self._filters.answer(self._segment.filters, request)
 
-    async def _below(self, head: RequestHeaders, scope: AsyncExitStack, request: HttpRequest) -> HttpResponse:
+    async def _below(self, head: RequestHeaders, scope: Scope, request: HttpRequest) -> HttpResponse:
         request = _named_as(head, request)
         if self._may_continue(head, request):
             self._outbox.continue_request(request.path, request_headers(request.headers), request.body)
@@ -253,7 +253,7 @@ class SegmentHost:
         if self._segment.loop is None:
             raise self._no_loop()
         response = await self._segment.loop.send(request, authority=head.authority)
-        owned(scope, response.body)
+        scope.own(response.body)
         return response
 
     def _may_continue(self, head: RequestHeaders, request: HttpRequest) -> bool:
@@ -318,7 +318,8 @@ def _named_as(head: RequestHeaders, request: HttpRequest) -> HttpRequest:
     """The request under the id of its exchange: whatever headers a filter chose, Envoy answers the client with it."""
     if REQUEST_ID not in head.headers:
         return request
-    return replace(request, headers={**request.headers, REQUEST_ID: head.headers[REQUEST_ID]})
+    headers = {**request.headers, REQUEST_ID: head.headers[REQUEST_ID]}
+    return HttpRequest(request.method, request.path, headers, request.body)
 
 
 class _StreamOverError(Exception):

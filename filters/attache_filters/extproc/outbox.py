@@ -64,9 +64,9 @@ class Outbox:
         self._wanted.set()
 
     def end(self) -> None:
-        """End the response."""
-        self._flush_body()
-        self._put(self._session.end)
+        """End the response; what waits of its body and its end are one message."""
+        data = self._take_body()
+        self._put(lambda: self._session.end(data))
 
     def fail(self, failure: StreamEndedError) -> None:
         """Nothing can be sent any more."""
@@ -86,13 +86,15 @@ class Outbox:
             await self._wanted.wait()
 
     def _flush_body(self) -> None:
-        if not self._chunks:
-            return
-        data = b"".join(self._chunks)
+        if self._chunks:
+            self._messages.extend(self._session.send_body(self._take_body()))
+
+    def _take_body(self) -> bytes:
+        data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks = []
         self._unsent_bytes = 0
         self._taken.set()
-        self._messages.extend(self._session.send_body(data))
+        return data
 
     def _put(self, build: Callable[[], Messages]) -> None:
         self._check_open()

@@ -15,7 +15,7 @@ from attache_core.errors import AttacheError, UpstreamError
 from attache_core.events.event import Event
 from attache_core.events.event_stream import Batch, batches
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
-from attache_filters.extproc.guard import close_quietly
+from attache_filters.extproc.scope import close_quietly
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.http import HttpResponse
 

@@ -154,7 +154,7 @@ class Session:
         self._request = _Direction()
         self._response = _Direction()
         self._answer = Answer.UNDECIDED
-        self._late: tuple[pb.HeaderMutation, bytearray] | None = None
+        self._late: tuple[messages.HeaderChanges, bytearray] | None = None
         """Changed headers of a response that came without a body, and the body that it gets, until that is whole."""
 
     @property
@@ -223,20 +223,16 @@ class Session:
         self._answer = Answer.CONTINUED
         old = self._request.fields
         kept = {name: value for name, value in headers.items() if name != "content-length"}
-        changes = messages.mutation(old, {**kept, ":path": path})
-        rerouted = any(_may_choose_route(option.header.key) for option in changes.set_headers)
+        changes = messages.header_changes(old, {**kept, ":path": path})
+        rerouted = any(_may_choose_route(name) for name in changes.set)
         if (body or not self._request.bodiless) and not self._request.trailers:
-            messages.set_content_length(changes, len(body))
+            changes = messages.with_content_length(changes, len(body))
+        if self._request.bodiless and body:
+            return [messages.replace_answer("request_headers", changes, body, clear_route_cache=rerouted)]
+        built = [messages.headers_answer("request_headers", changes, clear_route_cache=rerouted)]
         if self._request.bodiless:
-            if body:
-                head = messages.replace_response(changes, body, clear_route_cache=rerouted)
-            else:
-                head = messages.headers_response(changes, clear_route_cache=rerouted)
-            return [pb.ProcessingResponse(request_headers=head)]
-        head = messages.headers_response(changes, clear_route_cache=rerouted)
-        built = [pb.ProcessingResponse(request_headers=head)]
-        chunks = messages.body_chunks(body, end=not self._request.trailers)
-        built.extend(pb.ProcessingResponse(request_body=messages.body_response(chunk)) for chunk in chunks)
+            return built
+        built.extend(messages.body_answers("request_body", body, end=not self._request.trailers))
         if self._request.trailers:
             built.append(pb.ProcessingResponse(request_trailers=pb.TrailersResponse()))
         return built
@@ -260,11 +256,11 @@ class Session:
         if self._answer not in (Answer.UNDECIDED, Answer.CONTINUED) or not self.response_came:
             raise LocalProtocolError(f"A response cannot begin: {self.phase}.")
         self._answer = Answer.RESPONDING
-        changes = messages.mutation(self._response.fields, {**headers, ":status": str(status)})
+        changes = messages.header_changes(self._response.fields, {**headers, ":status": str(status)})
         if self._response.bodiless:
             self._late = (changes, bytearray())
             return []
-        return [pb.ProcessingResponse(response_headers=messages.headers_response(changes))]
+        return [messages.headers_answer("response_headers", changes)]
 
     def echo_response(self) -> Messages:
         """Answer the headers of the response that came without changing any."""
@@ -278,30 +274,32 @@ class Session:
             return []
         return self._body_messages(data, end=False)
 
-    def end(self) -> Messages:
-        """End the response or reply that was begun."""
+    def end(self, data: bytes = b"") -> Messages:
+        """End the response or reply that was begun, with `data` as the last of its body."""
         if self._late is not None:
+            self._late[1].extend(data)
             return self._end_late(*self._late)
         if self._response.trailers and self._answer is Answer.RESPONDING:
-            self._answer = Answer.DONE
-            return [pb.ProcessingResponse(response_trailers=pb.TrailersResponse())]
-        built = self._body_messages(b"", end=True)
+            built = self._body_messages(data, end=False)
+            built.append(pb.ProcessingResponse(response_trailers=pb.TrailersResponse()))
+        else:
+            built = self._body_messages(data, end=True)
         self._answer = Answer.DONE
         return built
 
-    def _end_late(self, changes: pb.HeaderMutation, body: bytearray) -> Messages:
+    def _end_late(self, changes: messages.HeaderChanges, body: bytearray) -> Messages:
         self._late = None
         self._answer = Answer.DONE
-        head = messages.replace_response(changes, bytes(body)) if body else messages.headers_response(changes)
-        return [pb.ProcessingResponse(response_headers=head)]
+        if body:
+            return [messages.replace_answer("response_headers", changes, bytes(body))]
+        return [messages.headers_answer("response_headers", changes)]
 
     def _body_messages(self, data: bytes, *, end: bool) -> Messages:
-        chunks = messages.body_chunks(data, end=end)
         match self._answer:
             case Answer.RESPONDING:
-                return [pb.ProcessingResponse(response_body=messages.body_response(chunk)) for chunk in chunks]
+                return list(messages.body_answers("response_body", data, end=end))
             case Answer.REPLYING:
-                return [messages.streamed_reply_body(chunk) for chunk in chunks]
+                return list(messages.streamed_reply_body(data, end=end))
             case _:
                 raise LocalProtocolError(f"Body cannot be sent: {self.phase}.")
 

@@ -234,3 +234,26 @@ def test_events_given_out_do_not_change_afterwards() -> None:
     emitted(sequencer, ItemDone("k", MESSAGE))
     sequencer.finish(Finished("completed"), completed_at=1)
     assert created.data == {"type": "response.created", "response": in_progress_response(), "sequence_number": 0}
+
+
+def test_response_that_is_kept_is_the_one_that_is_told() -> None:
+    told, kept = new_sequencer(), new_sequencer()
+    said: list[ModelEvent] = [
+        Started({"model": "theirs"}),
+        *message_begun(),
+        ItemAdded("c", {**CALL, "id": "fc_theirs", "status": "in_progress", "arguments": ""}),
+        ItemDone("c", CALL),
+        PartDone("m", 0, TEXT),
+        ItemDone("m", MESSAGE),
+        ItemDone("r", REASONING),
+        ItemDone("m", CALL),
+    ]
+    finished = Finished("incomplete", usage={"total_tokens": 3}, incomplete_details={"reason": "max_output_tokens"})
+    emitted(told, *said)
+    for event in said:
+        kept.keep(event)
+    assert kept.response == told.response
+    (end,) = kept.finish(finished, completed_at=COMPLETED_AT)
+    assert end.data["response"] == told.finish(finished, completed_at=COMPLETED_AT)[-1].data["response"]
+    kept.keep(ItemDone("late", MESSAGE))
+    assert kept.response == told.response

@@ -401,6 +401,15 @@ def test_parse_create_with_a_large_integer_keeps_every_digit(number: int) -> Non
     assert json_codec.encode(parse_create(body)) == body
 
 
+@given(
+    st.lists(st.sampled_from(["1" * 18, "2" * 19, "3" * 40, '"', "a", "_", ".", "+", "-", " ", ",", "é"])),
+    st.integers(min_value=10**18, max_value=10**40),
+)
+def test_parse_create_keeps_every_digit_after_ids_that_are_full_of_them(parts: list[str], number: int) -> None:
+    body = {"input": "".join(parts), "number": number}
+    assert parse_create(json.dumps(body, ensure_ascii=False).encode()) == body
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from attache_core.events.sse import encode_event
 from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.extproc.chain import Chain
+from attache_filters.extproc.scope import Scope
 from attache_filters.sdk.filter import Filter, FilterConfig, InferenceFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse, one_chunk
 from attache_filters.testing import answering, http_answering, run_http, run_turn, text_events
@@ -224,7 +224,7 @@ async def test_body_that_nobody_reads_is_closed_with_the_exchange() -> None:
     async def bottom(_: HttpRequest) -> HttpResponse:
         return HttpResponse(200, {"content-type": "text/event-stream"}, one_chunk(SSE))
 
-    async with AsyncExitStack() as scope:
+    async with Scope() as scope:
         chain = Chain(bottom=bottom, scope=scope)
         request = HttpRequest("POST", "/v1/responses", {}, b'{"model":"m","stream":true}')
         await chain.answer([http_filter(ignores), turn_filter(watched)], request)

@@ -39,7 +39,7 @@ FACTS = st.builds(
     Facts,
     response_id=st.none() | st.from_regex(r"resp_[a-z0-9]{1,20}", fullmatch=True),
     history_items=st.none() | st.integers(0, 10_000),
-    tenant=st.text(min_size=1, max_size=20),
+    tenant=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20),
     stored=st.booleans(),
 )
 

@@ -68,8 +68,7 @@ async def test_outbox_merges_body_and_keeps_the_order() -> None:
     outbox.end()
     assert said_all(await outbox.take()) == [
         ("reply_headers", {":status": "200"}, []),
-        ("reply_body", b"ab", False),
-        ("reply_body", b"", True),
+        ("reply_body", b"ab", True),
     ]
 
 

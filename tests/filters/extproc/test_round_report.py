@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,6 +14,7 @@ from attache_core.types.turn import TurnRequest
 from attache_filters.extproc.chain import Chain
 from attache_filters.extproc.guard import guarded
 from attache_filters.extproc.round_report import MAX_LOGGED_CHARS
+from attache_filters.extproc.scope import Scope
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.sdk.filter import FilterConfig, InferenceFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
@@ -44,7 +44,7 @@ async def logged(asks: Asks, answer: HttpResponse) -> list[Json]:
         return answer
 
     with capture_logs() as lines:
-        async with AsyncExitStack() as scope:
+        async with Scope() as scope:
             chain = Chain(bottom=bottom, scope=scope)
             below = chain.turns([asks], method="POST", path="/v1/responses")
             events = guarded("above", lambda _: below(TurnRequest({"model": "m", "input": SECRET})))
