@@ -35,6 +35,7 @@ from attache_envoy.gateway.problems import custom_error, in_our_words, reject, s
 from attache_envoy.gateway.section import Section
 from attache_envoy.gateway.tools import ToolSections
 from attache_envoy.gateway.upstream import Upstream
+from attache_filters.extproc.transport.choice import Transport
 
 Placement = Literal["fused", "split"]
 _NOT_ASKED_OVER_CHAT = (
@@ -246,6 +247,10 @@ class Gateway(Section):
 
     workers: int = Field(default=2, ge=1, le=256)
     """How many worker processes run the hosted filters."""
+
+    transport: Transport = "lean"
+    """What carries gRPC between Envoy and them. `lean`: this project's own server, which takes the least CPU. `grpcio`:
+    gRPC's own library for Python. Nothing else differs."""
 
     upstreams: dict[Name, Upstream]
     """Inference servers by name."""

@@ -38,6 +38,7 @@ def test_upstream_alone_is_a_complete_file() -> None:
         "listen": "127.0.0.1:8080",
         "placement": "fused",
         "workers": 2,
+        "transport": "lean",
         "upstreams": {
             "default": {
                 "url": URL,
