@@ -21,6 +21,10 @@ MAX_JOINED_BYTES = 1 << 16
 """So much may be written in one turn of the event loop before it is sent without waiting for the turn's end."""
 
 
+CREDIT_BYTES = 1 << 16
+"""What came is credited in portions of this size at least, less than a stream's window: most streams need none."""
+
+
 class Wire(Protocol):
     """What a call needs of its connection."""
 
@@ -76,8 +80,7 @@ class Call:
                 return None
             await self._change()
         message = self._unread.popleft()
-        if not self._unread:
-            self._give_credit()
+        self._give_credit()
         return message
 
     async def write(self, message: bytes) -> None:
@@ -125,8 +128,7 @@ class Call:
             self.end(error)
             self.cancel()
             return
-        if not self._unread:
-            self._give_credit()
+        self._give_credit()
         self.wake()
 
     def take(self) -> tuple[bytes, bool]:
@@ -157,6 +159,6 @@ class Call:
         await wait
 
     def _give_credit(self) -> None:
-        if self._uncredited_bytes:
+        if self._uncredited_bytes >= CREDIT_BYTES and not self._unread:
             self._wire.credit(self, self._uncredited_bytes)
             self._uncredited_bytes = 0

@@ -127,7 +127,7 @@ class GrpcConnection(asyncio.Protocol):
 
     def flush(self) -> None:
         self._is_flush_due = False
-        if self._clogged:
+        if self._clogged or self._transport.is_closing():
             return
         for call in self._writing:
             self._send(call)
