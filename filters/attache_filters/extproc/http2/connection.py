@@ -38,8 +38,8 @@ class Http2Connection:
         self._failed = False
         self._any_headers = False
         self._outgoing.put(settings_frame(announced(limits)))
-        if self._streams.window.available > DEFAULT_WINDOW:
-            self._outgoing.put(window_update_frame(0, self._streams.window.available - DEFAULT_WINDOW))
+        if limits.connection_window_bytes > DEFAULT_WINDOW:
+            self._outgoing.put(window_update_frame(0, limits.connection_window_bytes - DEFAULT_WINDOW))
 
     @property
     def done(self) -> bool:
@@ -56,10 +56,8 @@ class Http2Connection:
         if self._failed:
             return []
         events = self._incoming.events = []
-        handle = self._incoming.handle
         try:
-            for kind, flags, stream_id, payload in self._reader.read(data):
-                handle(kind, flags, stream_id, payload)
+            self._incoming.take(self._reader.read(data))
         except ConnectionViolationError as violation:
             self._fail(violation.code, violation.reason)
             events.append(ConnectionFailed(violation.code, violation.reason))
@@ -98,6 +96,8 @@ class Http2Connection:
             return
         assert stream.answered, "headers come before the body"
         assert stream.ending is None, "the response has ended"
+        if not data and not end_stream:
+            return
         self._floods.idle_frames = 0
         if self._outgoing.send_data(stream, data, end_stream):
             self._streams.finish(stream)
@@ -108,7 +108,7 @@ class Http2Connection:
         return 0 if stream is None else stream.unsent
 
     def consume(self, stream_id: int, size: int) -> None:
-        """Let the peer send as much again as was taken of a request's body, once it is worth a frame."""
+        """Let the peer send as much again on a stream as was taken of its body, once it is worth a frame."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             assert size <= stream.window.unconsumed, "more was consumed than came"

@@ -16,8 +16,8 @@ MAX_FRAME_BYTES = 1 << 14
 MAX_WINDOW = (1 << 31) - 1
 MAX_STREAM_ID = (1 << 31) - 1
 
-FRAME_HEAD = Struct(">HBBBL")
-"""Length (upper 16 bits, lower 8), type, flags, stream."""
+FRAME_HEAD = Struct(">LBL")
+"""Length (24 bits) and type, flags, stream."""
 
 FRAME_HEAD_BYTES = FRAME_HEAD.size
 
@@ -48,14 +48,12 @@ _DATA = int(FrameType.DATA)
 
 def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
     """One frame; `payload` holds no more than `MAX_FRAME_BYTES`."""
-    size = len(payload)
-    return FRAME_HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload
+    return FRAME_HEAD.pack(len(payload) << 8 | kind, flags, stream_id) + payload
 
 
 def data_frame(stream_id: int, data: bytes | memoryview, end_stream: bool) -> bytes:
     """A DATA frame without padding; `data` holds no more than `MAX_FRAME_BYTES`."""
-    size = len(data)
-    return FRAME_HEAD.pack(size >> 8, size & 0xFF, _DATA, end_stream, stream_id) + data
+    return FRAME_HEAD.pack(len(data) << 8 | _DATA, end_stream, stream_id) + data
 
 
 def header_frames(stream_id: int, block: bytes, end_stream: bool) -> bytes:

@@ -1,8 +1,8 @@
 """What each frame of a peer does: the rules of RFC 9113, section 6, a method for each type.
 
 Turns frames into events and into what has to be answered at once; unaware of what the layer above sends. A violation is
-raised as that of the stream or of the connection. Invariant: every byte of DATA is counted against the connection's
-window and is given back to it, also where its stream is gone.
+raised as that of the stream or of the connection. Invariants: every byte of DATA, of whatever stream, is counted
+against the connection's window and given back to it; each header block is decoded, of whatever stream, in its order.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from attache_filters.extproc.http2.frames import (
     PADDED,
     FrameType,
     frame,
+    window_update_frame,
     without_padding,
 )
 from attache_filters.extproc.http2.header_blocks import PRIORITY_BYTES, BlockReader, HeaderBlock, check_priority
@@ -34,7 +35,8 @@ from attache_filters.extproc.http2.headers import FieldBlock, HeaderDecoder
 from attache_filters.extproc.http2.leaving import Leaving
 from attache_filters.extproc.http2.limits import Http2Limits
 from attache_filters.extproc.http2.outgoing import Outgoing
-from attache_filters.extproc.http2.settings import initial_window
+from attache_filters.extproc.http2.reader import Frame
+from attache_filters.extproc.http2.settings import DEFAULT_WINDOW, initial_window
 from attache_filters.extproc.http2.stream import Stream
 from attache_filters.extproc.http2.streams import StreamTable
 
@@ -63,26 +65,33 @@ class Incoming:
         self._leaving = leaving
         self._decoder = HeaderDecoder(limits.max_header_list_bytes)
         self._blocks = BlockReader(limits)
+        self._half_window = max(limits.connection_window_bytes, DEFAULT_WINDOW) // 2
+        self._taken = 0
         self._handlers: dict[int, _Handler] = {FrameType.SETTINGS: self._on_first_settings}
+        self._on_other: _Handler = self._on_missing_settings
         self.events: list[Http2Event] = []
 
-    def handle(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        """Take one frame.
+    def take(self, frames: Iterable[Frame]) -> None:
+        """Take frames in their order.
 
         Raises:
             ConnectionViolationError: nothing more may be taken.
         """
-        if self._blocks.open_stream and (kind != FrameType.CONTINUATION or stream_id != self._blocks.open_stream):
-            raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted")
-        handler = self._handlers.get(kind, self._on_other)
-        try:
-            handler(flags, stream_id, payload)
-        except StreamViolationError as violation:
-            self._break_off(violation)
+        for kind, flags, stream_id, payload in frames:
+            if self._blocks.open_stream and (kind != FrameType.CONTINUATION or stream_id != self._blocks.open_stream):
+                raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted")
+            handle = self._handlers.get(kind, self._on_other)
+            try:
+                handle(flags, stream_id, payload)
+            except StreamViolationError as violation:
+                self._break_off(violation)
 
     def _on_first_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+        """The second half of the preface (3.4), from which on every type of frame may come."""
         if flags & ACK:
-            raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "the preface has no SETTINGS")
+            self._on_missing_settings(flags, stream_id, payload)
+        self._on_settings(flags, stream_id, payload)
+        self._on_other = self._on_unknown
         self._handlers = {
             FrameType.DATA: self._on_data,
             FrameType.HEADERS: self._on_headers,
@@ -95,20 +104,23 @@ class Incoming:
             FrameType.WINDOW_UPDATE: self._on_window_update,
             FrameType.CONTINUATION: self._on_continuation,
         }
-        self._on_settings(flags, stream_id, payload)
 
-    def _on_other(self, flags: int, stream_id: int, payload: bytes) -> None:
-        if len(self._handlers) == 1:
-            raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "the preface has no SETTINGS")
+    def _on_missing_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+        raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "the preface has no SETTINGS")
+
+    def _on_unknown(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._floods.idle_frame()
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
-        if not self._streams.window.take(size):
-            raise ConnectionViolationError(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than the connection's window")
+        # No frame is as long as half of the connection's window, so none can overrun it.
+        self._taken += size
+        if self._taken >= self._half_window:
+            self._outgoing.put(window_update_frame(0, self._taken))
+            self._taken = 0
         stream = self._streams.get(stream_id)
         if stream is None or stream.request_ended:
-            self._on_stray_data(stream_id, size)
+            self._check_stray(stream_id, "DATA")
             return
         if not stream.window.take(size):
             raise StreamViolationError(stream_id, ErrorCode.FLOW_CONTROL_ERROR)
@@ -123,11 +135,6 @@ class Incoming:
         self._floods.idle_frames = 0
         self._count_body(stream, len(data), end_stream)
         self.events.append(DataReceived(stream_id, data, end_stream))
-
-    def _on_stray_data(self, stream_id: int, size: int) -> None:
-        """DATA that no stream waits for, and that may have been sent before the peer read why."""
-        self._streams.give_back(size)
-        self._check_stray(stream_id, "DATA")
 
     def _check_stray(self, stream_id: int, kind: str) -> None:
         """Whether a frame on a stream that takes none is the peer's fault."""

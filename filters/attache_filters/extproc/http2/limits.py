@@ -12,8 +12,8 @@ class Http2Limits:
     Attributes:
         max_concurrent_streams: streams open at a time; a further one is refused (REFUSED_STREAM). Announced.
         stream_window_bytes: body of one request that may wait for the layer above. Announced.
-        connection_window_bytes: the same for all streams of the connection. The default is `max_concurrent_streams`
-            full windows, so that no number of slow streams stops a fast one.
+        connection_window_bytes: body of all streams that may be on its way to us. It is given back as it comes, so that
+            a stream which nobody reads stops no other; what waits is bounded by the windows of the streams.
         max_header_list_bytes: a header list, each field counted with 32 bytes more (RFC 9113, 6.5.2). Announced.
         max_header_block_bytes: the compressed block of one list, HEADERS and CONTINUATION together.
         max_continuation_frames: CONTINUATION frames of one block.
@@ -29,7 +29,7 @@ class Http2Limits:
 
     max_concurrent_streams: int = 1024
     stream_window_bytes: int = 256 * 1024
-    connection_window_bytes: int = 256 * 1024 * 1024
+    connection_window_bytes: int = 16 * 1024 * 1024
     max_header_list_bytes: int = 16 * 1024
     max_header_block_bytes: int = 16 * 1024
     max_continuation_frames: int = 16

@@ -33,23 +33,27 @@ class FrameReader:
         """
         if self._unread:
             data = self._unread + data
-        position = self._skip_preface(data) if self._in_preface else 0
-        end = len(data)
+        position, end = 0, len(data)
+        if self._in_preface:
+            if not self._holds_preface(data):
+                self._unread = data
+                return
+            self._in_preface = False
+            position = len(CLIENT_PREFACE)
         while end - position >= FRAME_HEAD_BYTES:
-            high, low, kind, flags, stream_id = FRAME_HEAD.unpack_from(data, position)
-            size = high << 8 | low
+            length_and_type, flags, stream_id = FRAME_HEAD.unpack_from(data, position)
+            size = length_and_type >> 8
             if size > MAX_FRAME_BYTES:
                 raise ConnectionViolationError(ErrorCode.FRAME_SIZE_ERROR, "a frame is longer than 16384 bytes")
             start = position + FRAME_HEAD_BYTES
             if end - start < size:
                 break
             position = start + size
-            yield kind, flags, stream_id & _STREAM_ID, data[start:position]
+            yield length_and_type & 0xFF, flags, stream_id & _STREAM_ID, data[start:position]
         self._unread = data[position:]
 
-    def _skip_preface(self, data: bytes) -> int:
-        begin = data[: len(CLIENT_PREFACE)]
-        if not CLIENT_PREFACE.startswith(begin):
+    def _holds_preface(self, data: bytes) -> bool:
+        """Whether all of the preface is there."""
+        if not CLIENT_PREFACE.startswith(data[: len(CLIENT_PREFACE)]):
             raise ConnectionViolationError(ErrorCode.PROTOCOL_ERROR, "no HTTP/2 connection preface")
-        self._in_preface = len(begin) < len(CLIENT_PREFACE)
-        return 0 if self._in_preface else len(CLIENT_PREFACE)
+        return len(data) >= len(CLIENT_PREFACE)

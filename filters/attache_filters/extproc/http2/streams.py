@@ -1,7 +1,6 @@
-"""The streams of a connection: how they begin and end, and what is remembered of those that are gone.
+"""The streams of a connection: how they begin and end, and which of them are gone. Source: RFC 9113, 5.1 and 8.1.
 
-Source: RFC 9113, sections 5.1 and 8.1. Invariant: when a stream ends, however it does, what of it the layer above has
-not consumed is given back to the connection's window.
+A stream that we end while the peer may still send on it is remembered, so that its late frames are passed over.
 """
 
 from __future__ import annotations
@@ -14,14 +13,12 @@ from attache_filters.extproc.http2.limits import Http2Limits
 from attache_filters.extproc.http2.outgoing import Outgoing
 from attache_filters.extproc.http2.settings import DEFAULT_WINDOW
 from attache_filters.extproc.http2.stream import Stream
-from attache_filters.extproc.http2.windows import ReceiveWindow
 
 
 class StreamTable:
     """The streams of one connection, by id.
 
     Attributes:
-        window: what the peer may send on all streams together.
         last_id: the highest that the peer opened; a higher one is idle.
         get: the open stream of an id, or None.
     """
@@ -33,7 +30,6 @@ class StreamTable:
         self._reset_here: dict[int, None] = {}
         # Until the peer has read our SETTINGS it may use the default.
         self._stream_window = max(limits.stream_window_bytes, DEFAULT_WINDOW)
-        self.window = ReceiveWindow(max(limits.connection_window_bytes, DEFAULT_WINDOW))
         self.last_id = 0
         self.get = self._open.get
 
@@ -63,24 +59,16 @@ class StreamTable:
         for stream in self:
             stream.window.resize(size)
 
-    def give_back(self, size: int) -> None:
-        """Give the peer credit for the connection."""
-        increment = self.window.give(size)
-        if increment:
-            self._outgoing.put(window_update_frame(0, increment))
-
     def consume(self, stream: Stream, size: int) -> None:
-        """Give the peer credit for a stream and the connection."""
+        """Give the peer credit for a stream that sends on."""
         increment = stream.window.give(size)
         if increment and not stream.request_ended:
             self._outgoing.put(window_update_frame(stream.id, increment))
-        self.give_back(size)
 
     def close(self, stream: Stream) -> None:
         """The stream is gone for both sides."""
         del self._open[stream.id]
         self._outgoing.forget(stream)
-        self.give_back(stream.window.unconsumed)
 
     def finish(self, stream: Stream) -> None:
         """The response was sent to its end: the peer is told to stop where it has not ended its request."""
