@@ -331,6 +331,7 @@ gateway_values = st.fixed_dictionaries(
         "listen": st.sampled_from(["0.0.0.0:1", "[::1]:0"]),
         "placement": st.sampled_from(["fused", "split"]),
         "workers": st.integers(1, 9),
+        "transport": st.sampled_from(["lean", "grpcio"]),
         "chains": st.fixed_dictionaries({"responses": entry_lists}),
         "routes": st.sampled_from([[], [{"match": {"prefix": "/x"}, "chain": "responses"}]]),
         "mcp": st.sampled_from([{}, {"allow_private_addresses": True}]),
