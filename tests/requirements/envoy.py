@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from requirements.requirement import Requirement, within
-from requirements.sources import DESIGN, ENVOY, EXT_PROC, EXT_PROC_PROTO, TIMEOUTS, YAML, bug
+from requirements.sources import DESIGN, ENVOY, EXT_PROC, EXT_PROC_PROTO, HTTP2, TIMEOUTS, YAML, bug
 
 _EXT_PROC = "tests/filters/extproc"
 _COMPILE = "tests/envoy/compile"
@@ -27,6 +27,27 @@ REQUIREMENTS = (
         EXT_PROC,
         "What the design relies on holds in the Envoy that is used, intact bodies through chained filters among it.",
         (f"{_EXT_PROC}/test_envoy_facts.py",),
+    ),
+    Requirement(
+        "envoy-http2",
+        HTTP2,
+        "HTTP/2 is spoken as the RFC has it: any legal conversation in any cut of the bytes, windows kept both ways.",
+        (
+            f"{_EXT_PROC}/http2/test_connection.py",
+            f"{_EXT_PROC}/http2/test_flow_control.py",
+            f"{_EXT_PROC}/http2/test_headers.py",
+            f"{_EXT_PROC}/http2/test_against_h2.py",
+        ),
+    ),
+    Requirement(
+        "envoy-http2-refusals",
+        HTTP2,
+        "What is illegal, or a flood, ends the stream or the connection with the right code, and never raises.",
+        (
+            f"{_EXT_PROC}/http2/test_violations.py",
+            f"{_EXT_PROC}/http2/test_floods.py",
+            f"{_EXT_PROC}/http2/test_arbitrary_frames.py",
+        ),
     ),
     Requirement(
         "envoy-host",

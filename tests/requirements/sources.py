@@ -36,6 +36,7 @@ MCP_TOOLS = "https://modelcontextprotocol.io/specification/2025-06-18/server/too
 YAML = "https://yaml.org/spec/1.2.2/"
 
 ENVOY = "https://www.envoyproxy.io/docs/envoy/latest"
+HTTP2 = "https://www.rfc-editor.org/rfc/rfc9113"
 EXT_PROC = f"{ENVOY}/configuration/http/http_filters/ext_proc_filter"
 EXT_PROC_PROTO = f"{ENVOY}/api-v3/service/ext_proc/v3/external_processor.proto"
 LOCAL_REPLIES = f"{ENVOY}/configuration/http/http_conn_man/local_reply"
