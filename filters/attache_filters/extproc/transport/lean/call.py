@@ -93,11 +93,9 @@ class Call:
             raise StreamEndedError("a message was written")
         self._unsent += (b"\0" + len(message).to_bytes(4, "big"), message)
         self._unsent_bytes += PREFIX_BYTES + len(message)
+        self._wire.flush_soon(self)
         if self._unsent_bytes > MAX_JOINED_BYTES:
-            self._wire.flush_soon(self)
             self._wire.flush()
-        else:
-            self._wire.flush_soon(self)
         while self._wire.is_clogged(self) and not self._over:
             await self._change()
 

@@ -74,6 +74,10 @@ class GrpcConnection(asyncio.Protocol):
         self.flush()
         self._transport.close()
 
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._transport.abort()
+
     # The event loop calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

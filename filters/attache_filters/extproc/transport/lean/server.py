@@ -74,6 +74,10 @@ class _Server:
         for connection in self._connections:
             connection.close()
         await _closed(self._connections, CLOSE_S)
+        for connection in self._connections:
+            if not connection.closed.is_set():
+                connection.abort()
+        await _closed(self._connections, CLOSE_S)
 
 
 async def _closed(connections: Iterable[GrpcConnection], timeout_s: float) -> None:

@@ -96,9 +96,9 @@ class RawClient:
                 case StreamEnded():
                     self.answers[event.stream_id].ended = True
                 case StreamReset():
-                    self.answers[event.stream_id].reset = int(event.error_code)
+                    self.answers[event.stream_id].reset = int(event.error_code or 0)
                 case ConnectionTerminated():
-                    self.gone_away.append(int(event.error_code))
+                    self.gone_away.append(int(event.error_code or 0))
         self.send()
         return bool(data)
 
