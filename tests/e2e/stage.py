@@ -29,6 +29,9 @@ from core.events.canonical_stream import check_stream
 from postgresql_server import PostgresqlServer, database_of
 
 WAIT_S = 5.0
+TRANSPORT = os.environ.get("ATTACHE_TEST_TRANSPORT", "lean")
+"""The transport between Envoy and the workers of every stage that asks for no other."""
+
 Script = Sequence[Reply] | Callable[[ReceivedRequest], Reply]
 
 
@@ -215,6 +218,7 @@ async def open_stage(
     upstream_yaml: str = "",
     other_upstreams_yaml: str = "",
     workers: int = 1,
+    transport: str = TRANSPORT,
     run: RunSettings | None = None,
     only_the_api: bool = True,
     postgresql: PostgresqlServer | None = None,
@@ -236,15 +240,15 @@ async def open_stage(
         model = playbill.server.url
         others = other_upstreams_yaml.replace("MODEL", model)
         text = (
-            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\nstorage: {url}\n"
+            f"listen: 127.0.0.1:0\nplacement: {placement}\nworkers: {workers}\ntransport: {transport}\nstorage: {url}\n"
             f"upstreams: {{default: {{url: '{model}', {upstream_yaml}}}, {others}}}\n"
             f"{gateway_yaml}"
         )
         settings = parse_gateway(text, "stage.yaml")
         gateway = await stack.enter_async_context(running_gateway(settings, run))
-        transport = WitnessTransport() if only_the_api else None
+        witness = WitnessTransport() if only_the_api else None
         client = await stack.enter_async_context(
-            httpx.AsyncClient(transport=transport, base_url=gateway.url, timeout=4 * WAIT_S)
+            httpx.AsyncClient(transport=witness, base_url=gateway.url, timeout=4 * WAIT_S)
         )
         yield Stage(placement, gateway, playbill, mcp, client, storage, settings, postgresql)
 

@@ -58,8 +58,14 @@ REQUIREMENTS = (
             f"{_EXT_PROC}/test_chain.py",
             f"{_EXT_PROC}/test_flow.py",
             f"{_EXT_PROC}/test_scope.py",
-            f"{_EXT_PROC}/test_server.py",
         ),
+    ),
+    Requirement(
+        "envoy-transports",
+        DESIGN,
+        "Each transport serves the same: streams, health, deadlines and cancellation, an orderly drain; a stream that "
+        "is broken or slow harms no other.",
+        (f"{_EXT_PROC}/transport/", "tests/e2e/test_transports.py"),
     ),
     Requirement(
         "envoy-placements",

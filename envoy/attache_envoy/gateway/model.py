@@ -38,6 +38,7 @@ from attache_envoy.gateway.problems import custom_error, in_our_words, reject, s
 from attache_envoy.gateway.section import Section
 from attache_envoy.gateway.tools import ToolSections
 from attache_envoy.gateway.upstream import Upstream
+from attache_filters.extproc.transport.choice import Transport
 from attache_filters.sdk.registry import FilterClass
 
 Placement = Literal["fused", "split"]
@@ -269,6 +270,10 @@ class Gateway(Section):
     workers: int = Field(default=2, ge=1, le=MAX_WORKERS)
     """How many worker processes run the hosted filters. `auto` is as many as there are CPUs that this process may use,
     and at least 2, so that a worker that is busy or dies never is the only one."""
+
+    transport: Transport = "lean"
+    """What carries gRPC between Envoy and them. `lean`: this project's own server, which takes the least CPU. `grpcio`:
+    gRPC's own library for Python. Nothing else differs."""
 
     upstreams: dict[Name, Upstream]
     """Inference servers by name."""

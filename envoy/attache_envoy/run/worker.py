@@ -32,7 +32,7 @@ from attache_envoy.run.log import configure_logs
 from attache_envoy.run.tool_types import tool_types
 from attache_filters.extproc.loop_client import LoopClient
 from attache_filters.extproc.segment import Segment
-from attache_filters.extproc.server import running_server
+from attache_filters.extproc.transport.server import running_server
 from attache_filters.extproc.unattended import open_unattended
 from attache_filters.sdk.filter import Services
 from attache_filters.sdk.registry import load_filters
@@ -65,7 +65,7 @@ async def run_worker(arguments: WorkerArguments) -> None:
     async with (
         _open_services(gateway) as services,
         _open_segments(gateway, services, sockets, arguments.index) as segments,
-        running_server(address, segments, grace_s=arguments.grace_s),
+        running_server(address, segments, transport=gateway.transport, grace_s=arguments.grace_s),
     ):
         log.debug("worker serves", segments=list(segments))
         # Only a turn with MCP tools needs it, and would wait for it: no reason to serve the others later.

@@ -409,6 +409,9 @@ def test_workers_are_endpoints_of_one_cluster() -> None:
     ]
 
 
+LEAST_REQUEST = "envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest"
+
+
 def test_stream_goes_to_the_worker_with_the_fewest() -> None:
     workers = cluster(compiled(SHORTEST, "fused"), "workers")
     assert workers["load_balancing_policy"]["policies"] == [
@@ -416,7 +419,7 @@ def test_stream_goes_to_the_worker_with_the_fewest() -> None:
             "typed_extension_config": {
                 "name": "envoy.load_balancing_policies.least_request",
                 "typed_config": {
-                    "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest",
+                    "@type": f"type.googleapis.com/{LEAST_REQUEST}",
                     "selection_method": "FULL_SCAN",
                 },
             }

@@ -38,6 +38,7 @@ def test_upstream_alone_is_a_complete_file() -> None:
         "listen": "127.0.0.1:8080",
         "placement": "fused",
         "workers": 2,
+        "transport": "lean",
         "upstreams": {
             "default": {
                 "url": URL,
@@ -332,6 +333,7 @@ gateway_values = st.fixed_dictionaries(
         "listen": st.sampled_from(["0.0.0.0:1", "[::1]:0"]),
         "placement": st.sampled_from(["fused", "split"]),
         "workers": st.integers(1, 9),
+        "transport": st.sampled_from(["lean", "grpcio"]),
         "chains": st.fixed_dictionaries({"responses": entry_lists}),
         "routes": st.sampled_from([[], [{"match": {"prefix": "/x"}, "chain": "responses"}]]),
         "mcp": st.sampled_from([{}, {"allow_private_addresses": True}]),

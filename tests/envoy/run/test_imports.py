@@ -14,7 +14,10 @@ LOAD_FILTERS = "from attache_filters.sdk.registry import load_filters; load_filt
     ("program", "not_imported"),
     [
         (f"import attache_envoy.cli.main; {LOAD_FILTERS}", {"mcp", "sqlalchemy", "grpc", "envoy_data_plane"}),
-        (f"import attache_envoy.run.worker; {LOAD_FILTERS}", {"mcp", "alembic", "envoy_data_plane"}),
+        (
+            f"import attache_envoy.run.worker; {LOAD_FILTERS}; import attache_filters.extproc.transport.lean.server",
+            {"mcp", "alembic", "envoy_data_plane", "grpc"},
+        ),
     ],
     ids=["command", "worker"],
 )

@@ -22,6 +22,7 @@ import httpx
 
 from attache_envoy.compile.envoy_version import EnvoyVersion, parse_version
 from attache_envoy.run.envoy_binary import find_envoy, read_version
+from attache_filters.extproc.transport.choice import Transport
 
 START_TIMEOUT_S = 5.0
 POLL_S = 0.02
@@ -35,9 +36,10 @@ HTTP_OPTIONS = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProto
 
 @dataclass(frozen=True, slots=True)
 class RealEnvoy:
-    """A running Envoy and where everything listens."""
+    """A running Envoy and where everything listens; and which transport the ext_proc server is to have."""
 
     folder: Path
+    transport: Transport = "lean"
 
     @property
     def processor(self) -> Path:

@@ -19,7 +19,7 @@ from attache_core.turn.below import Below
 from attache_core.types.turn import TurnRequest
 from attache_filters.extproc.loop_client import LoopClient
 from attache_filters.extproc.segment import Segment
-from attache_filters.extproc.server import running_server
+from attache_filters.extproc.transport.server import running_server
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse, one_chunk
 from attache_filters.testing import text_events
 from filters.extproc.hosting import WAIT_S, http_filter, pass_http, pass_turn, segment, turn_filter
@@ -55,7 +55,7 @@ async def gateway(
     transport = httpx.AsyncHTTPTransport(uds=str(real_envoy.listener(listener)))
     async with (
         running_upstream(real_envoy.upstream, answer) as upstream,
-        running_server(f"unix:{real_envoy.processor}", segments, grace_s=1),
+        running_server(f"unix:{real_envoy.processor}", segments, transport=real_envoy.transport, grace_s=1),
         httpx.AsyncClient(transport=transport, timeout=WAIT_S) as client,
     ):
         yield client, upstream

@@ -1,31 +1,23 @@
-"""Serves segments to Envoy over grpc.aio: transport only, one `SegmentHost` per stream.
+"""The transport of gRPC's own Python library, grpc.aio.
 
-The segment of a stream is named by its invocation metadata, so that one address serves every ext_proc filter of a
-gateway. gRPC's own limits are off: the host counts bytes. That a stream ends by cancellation is Envoy's normal way.
+gRPC's own limits are off: the host counts bytes. That a stream ends by cancellation is Envoy's normal way.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import grpc
-import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from attache_filters.extproc.headers import SEGMENT_METADATA_KEY
-from attache_filters.extproc.host import SegmentHost
 from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.stream_end import StreamEndedError
+from attache_filters.extproc.transport.exchange import METHOD, SERVICE, serve_exchange
+from attache_filters.extproc.transport.rpc import RpcError
 from attache_filters.extproc.wire import ext_proc_pb2 as pb
-
-SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
-METHOD = "Process"
-
-DEFAULT_GRACE_S = 30.0
-"""How long exchanges under way may take to end once the server is to stop; then they are cancelled."""
 
 _UNLIMITED = -1
 _OPTIONS = (
@@ -41,31 +33,12 @@ _OPTIONS = (
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[pb.ProcessingRequest, pb.ProcessingResponse]"
 
-log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class RunningServer:
-    """A server that accepts streams. `address` is what Envoy connects to; a port of 0 was replaced by the real one."""
-
-    address: str
+_STATUS: Mapping[int, grpc.StatusCode] = {status.value[0]: status for status in grpc.StatusCode}
 
 
 @asynccontextmanager
-async def running_server(
-    address: str, segments: Mapping[str, Segment], *, grace_s: float = DEFAULT_GRACE_S
-) -> AsyncIterator[RunningServer]:
-    """Serve `segments`, by name, until the block ends.
-
-    At the end the health service says NOT_SERVING, no stream is accepted any more, and those under way may take
-    `grace_s` seconds.
-
-    Args:
-        address: `unix:/path`, or `host:port`.
-
-    Raises:
-        OSError: the address cannot be used.
-    """
+async def serving_grpcio(address: str, segments: Mapping[str, Segment], grace_s: float) -> AsyncIterator[str]:
+    """See `running_server`. Yields the address that it listens on."""
     server = grpc.aio.server(options=_OPTIONS)
     health_servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
@@ -74,7 +47,7 @@ async def running_server(
     await server.start()
     await health_servicer.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
     try:
-        yield RunningServer(bound)
+        yield bound
     finally:
         await health_servicer.enter_graceful_shutdown()
         await server.stop(grace_s)
@@ -92,12 +65,10 @@ def _bind(server: grpc.aio.Server, address: str) -> str:
 
 def _rpc_handler(segments: Mapping[str, Segment]) -> grpc.GenericRpcHandler:
     async def process(_: AsyncIterator[pb.ProcessingRequest], context: _Context) -> None:
-        name = _segment_name(context)
-        segment = segments.get(name)
-        if segment is None:
-            log.error("a stream for an unknown segment", segment=name, known=sorted(segments))
-            await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"There is no segment {name!r}.")
-        await _serve(segment, context)
+        try:
+            await serve_exchange(segments, _segment_name(context), _GrpcStream(context))
+        except RpcError as error:
+            await context.abort(_STATUS[error.code], error.message)
 
     method = grpc.stream_stream_rpc_method_handler(
         process,
@@ -105,15 +76,6 @@ def _rpc_handler(segments: Mapping[str, Segment]) -> grpc.GenericRpcHandler:
         response_serializer=pb.ProcessingResponse.SerializeToString,
     )
     return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
-
-
-async def _serve(segment: Segment, context: _Context) -> None:
-    try:
-        await SegmentHost(segment, _GrpcStream(context)).run()
-    except Exception:
-        # The edge: a stream that cannot go on ends alone.
-        log.exception("an exchange was broken off", segment=segment.name)
-        await context.abort(grpc.StatusCode.INTERNAL, "The exchange was broken off.")
 
 
 def _segment_name(context: _Context) -> str:
