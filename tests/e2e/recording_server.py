@@ -1,4 +1,7 @@
-"""An inference server that keeps what it was sent, byte by byte, and answers with one response of the API's own."""
+"""An inference server that keeps what it was sent, byte by byte, and answers with one response of the API's own.
+
+A request that has `stream` set gets the same response as a stream of events.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from attache_core.json_codec import Json, encode
+from attache_core.json_codec import decode, encode
+from attache_core.testing.model_script import Message, Said
+from attache_core.testing.model_wire.openai import OpenAiWire
 
 MARK = "x-recorded"
 """A header of its answers. A turn's answer has none of the server's headers, so it tells an answer that came unread."""
 
-_RESPONSE: Json = {
-    "id": "resp_recorded",
-    "object": "response",
-    "created_at": 1,
-    "status": "completed",
-    "model": "m",
-    "output": [
-        {
-            "type": "message",
-            "id": "msg_recorded",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Recorded.", "annotations": []}],
-        }
-    ],
-}
-ANSWER = encode(_RESPONSE)
-_HTTP_ANSWER = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n%s: yes\r\nx-request-id: req_theirs\r\n"
-    b"content-length: %d\r\n\r\n%s"
-) % (MARK.encode(), len(ANSWER), ANSWER)
+_WIRE = OpenAiWire({"model": "m"}, Said((Message(("Recor", "ded.")),)))
+ANSWER = encode(_WIRE.response())
+STREAM = b"".join(b"event: %s\ndata: %s\n\n" % (each["type"].encode(), encode(each)) for each in _WIRE.events())
+
+
+def _http(content_type: bytes, body: bytes) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n%s: yes\r\nx-request-id: req_theirs\r\ncontent-length: %d\r\n\r\n"
+    return head % (content_type, MARK.encode(), len(body)) + body
+
+
+def _answer_to(body: bytes) -> bytes:
+    streams = body and decode(body).get("stream") is True
+    return _http(b"text/event-stream", STREAM) if streams else _http(b"application/json", ANSWER)
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class RecordingServer:
                 body = await _body(reader, dict(named))
                 kept = sorted(pair for pair in named if pair[0] not in ("content-length", "transfer-encoding"))
                 self.requests.append(Recorded(head[0], tuple(kept), body))
-                writer.write(_HTTP_ANSWER)
+                writer.write(_answer_to(body))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
