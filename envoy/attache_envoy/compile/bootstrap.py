@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import yaml
 from envoy_data_plane.envoy.config.bootstrap.v3 import Admin, Bootstrap, BootstrapStaticResources
 from envoy_data_plane.envoy.config.cluster.v3 import Cluster
@@ -23,6 +25,10 @@ class _PlainDumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+
+# Envoy's reader takes these for booleans as well, PyYAML does not: written so that both read texts, in quotes.
+_PlainDumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
 
 
 def compile_bootstrap(gateway: Gateway, plan: Plan, sockets: Sockets) -> Json:

@@ -125,17 +125,23 @@ def test_envoy_accepts_the_examples(path: Path, placement: str, tmp_path: Path) 
     accept(compile_bootstrap(checked, plan(checked), SOCKETS), tmp_path / "bootstrap.yaml")
 
 
+MODELS = {"a": [["m"], ["m-*", "n"]], "b": [["o-*"], ["m-x", "x/y.z*"]], "default": [["p"]]}
+"""What upstreams may say that they have: no two of them the same."""
+
+
+def upstream_called(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {"url": st.sampled_from(["http://h", "https://h/a b/v1", "http://[::1]:1/v1", r"http://h/\1"])},
+        optional={
+            "headers_timeout_s": st.just(0.5),
+            "dialect": st.sampled_from(["vllm", "openai"]),
+            "models": st.sampled_from(MODELS[name]),
+        },
+    )
+
+
 anything_in_a_gateway: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "upstreams": st.dictionaries(
-            st.sampled_from(["a", "b", "default"]),
-            st.fixed_dictionaries(
-                {"url": st.sampled_from(["http://h", "https://h/a b/v1", "http://[::1]:1/v1", r"http://h/\1"])},
-                optional={"headers_timeout_s": st.just(0.5), "dialect": st.just("vllm")},
-            ),
-            min_size=1,
-        )
-    },
+    {"upstreams": st.fixed_dictionaries({}, optional={name: upstream_called(name) for name in MODELS}).filter(bool)},
     optional={
         "listen": st.sampled_from(["[::1]:0", "0.0.0.0:65535"]),
         "workers": st.integers(1, 4),
@@ -151,9 +157,20 @@ anything_in_a_gateway: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries
 )
 
 
+@st.composite
+def bypassing(draw: st.DrawFn) -> dict[str, Any]:
+    """Any gateway with a route past its chain, so before servers that may be bypassed."""
+    value = draw(anything_in_a_gateway)
+    upstreams = {name: {**upstream, "dialect": "openai"} for name, upstream in value["upstreams"].items()}
+    route = {"match": {"path": "/v1/responses"}, "chain": "responses", "bypass": "stateless"}
+    if draw(st.booleans()):
+        route["upstream"] = draw(st.sampled_from(sorted(upstreams)))
+    return {**value, "upstreams": upstreams, "routes": [route, *value.get("routes", [])]}
+
+
 @pytest.mark.parametrize("placement", ["fused", "split"])
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(value=anything_in_a_gateway)
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=anything_in_a_gateway | bypassing())
 def test_envoy_accepts_what_any_valid_gateway_compiles_to(
     value: dict[str, Any], placement: str, tmp_path: Path
 ) -> None:
