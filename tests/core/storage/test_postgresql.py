@@ -120,6 +120,25 @@ async def test_every_call_on_a_server_that_falls_silent_answers_store_error_in_t
         await call(store)
 
 
+async def test_server_that_falls_silent_in_a_transaction_is_not_asked_to_undo_it(
+    postgresql: PostgresqlServer, server_url: str, proxy: TcpProxy
+) -> None:
+    """That would be to wait as long again."""
+    asked: list[str] = []
+
+    async def fall_silent(transaction: Transaction) -> None:
+        assert isinstance(transaction, PostgresqlTransaction)
+        transaction.connection.add_query_logger(lambda asking: asked.append(asking.query))
+        proxy.silent = True
+        await transaction.rows(select(func.now()))
+
+    async with open_store(postgresql.url(database_of(server_url), proxy.port), IMPATIENT) as store:
+        await out_of_reach(store, lambda store: store._database.write("falls silent", fall_silent))
+        proxy.silent = False
+        await store.check()
+    assert asked == ["SELECT now() AS now_1"]
+
+
 async def test_restart_of_the_server_fails_no_call_that_begins_after_it(mortal: PostgresqlServer) -> None:
     async with open_store(mortal.url()) as store:
         async with asyncio.TaskGroup() as tasks:
