@@ -119,6 +119,21 @@ async def test_cancelled_save_writes_nothing_and_the_next_one_succeeds(file: Pat
         assert await store.load_chain("t", "resp_2") == [stored_turn("resp_2")]
 
 
+async def test_store_that_gets_no_thread_answers_store_error_until_it_does(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async with asyncio.timeout(5), open_store(url) as store:
+        with monkeypatch.context() as few_threads:
+            few_threads.setattr(threading.Thread, "start", refuse)
+            for call in (CALLS["save_turn"], CALLS["load_chain"]) * 5:
+                await _assert_out_of_reach(store, call)
+        await store.save_turn("t", stored_turn("resp_1"))
+        assert await store.load_chain("t", "resp_1") == [stored_turn("resp_1")]
+
+
 async def test_closed_stores_leave_no_thread_and_no_open_file(file: Path, url: str) -> None:
     threads = set(threading.enumerate())
     for _ in range(3):
