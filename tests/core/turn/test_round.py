@@ -3,12 +3,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 import pytest
 
 from attache_core.errors import AttacheError, ClientError, UpstreamError
+from attache_core.events.delta_run import one_by_one
 from attache_core.events.event import Event
+from attache_core.events.event_stream import MAX_BATCH_BYTES, batches
 from attache_core.json_codec import encode
 from attache_core.turn.model_request import model_request
 from attache_core.turn.round import RoundLimits, Send, run_round
@@ -218,6 +221,19 @@ async def test_what_follows_the_terminal_event_is_not_read(after: Any) -> None:
     assert [event.type for event in await events_of(turn(stream=True), streaming(CREATED, COMPLETED, after))] == [
         event.type for event in await events_of(turn(stream=True), streaming(CREATED, COMPLETED))
     ]
+
+
+async def test_much_that_comes_at_once_is_told_in_bounded_batches() -> None:
+    said = [f"word {place} " for place in range(4000)]
+    deltas = [{"type": "response.output_text.delta", "item_id": "m", "delta": text} for text in said]
+    stream = b"".join(streaming(*deltas, COMPLETED).chunks)
+    answer = Answer(headers={"content-type": "text/event-stream"}, chunks=(stream,))
+
+    told = [list(one_by_one(batch)) async for batch in batches(run_round(turn(stream=True), sending(answer)))]
+
+    assert len(told) == ceil(len(stream) / MAX_BATCH_BYTES) > 1
+    assert [event.data["delta"] for batch in told for event in batch if "delta" in event.data] == said
+    assert max(map(len, told)) < 1.5 * len(said) / len(told)
 
 
 async def test_answer_over_the_limit_is_502() -> None:
