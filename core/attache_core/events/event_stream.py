@@ -106,11 +106,15 @@ class _Begun:
         return await anext(self._source)
 
 
-def batch_pieces(data: bytes) -> Sequence[bytes]:
-    """What came of an event stream, in pieces of which a batch may be made each."""
-    if len(data) <= MAX_BATCH_BYTES:
+def batch_pieces(data: bytes, max_event_bytes: int = MAX_BATCH_BYTES) -> Sequence[bytes]:
+    """What came of an event stream, in pieces of which a batch may be made each.
+
+    No piece is longer than an event may be: so none that is too long comes in one piece with those before it.
+    """
+    size = min(MAX_BATCH_BYTES, max_event_bytes)
+    if len(data) <= size:
         return (data,)
-    return [data[start : start + MAX_BATCH_BYTES] for start in range(0, len(data), MAX_BATCH_BYTES)]
+    return [data[start : start + size] for start in range(0, len(data), size)]
 
 
 P = ParamSpec("P")

@@ -111,7 +111,7 @@ async def run_round(
             yield reader.read_whole(await _read_body(body, limits.max_response_bytes))
             return
         async for chunk in body:
-            for piece in batch_pieces(chunk):
+            for piece in batch_pieces(chunk, limits.max_event_bytes):
                 shown, failure = until_failure(reader.feed(piece))
                 if shown:
                     yield shown

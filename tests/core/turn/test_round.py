@@ -313,14 +313,21 @@ async def test_http_error_whose_body_breaks_off_keeps_its_status_and_retry_after
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["each in a chunk", "in one chunk"])
-async def test_what_was_said_before_the_stream_became_garbage_is_shown_however_it_was_cut(together: bool) -> None:
+@pytest.mark.parametrize(
+    "no_event",
+    [b"data: {garbage\n\n", b"data: " + b"long" * 512 + b"\n\n", b"data: some\n" * 512 + b"\n"],
+    ids=["garbage", "long line", "many lines"],
+)
+async def test_what_was_said_before_the_stream_became_garbage_is_shown_however_it_was_cut(
+    together: bool, no_event: bytes
+) -> None:
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"}
-    chunks = (*streaming(CREATED, delta).chunks, b"data: {garbage\n\n")
+    chunks = (*streaming(CREATED, delta).chunks, no_event)
     answer = Answer(headers={"content-type": "text/event-stream"}, chunks=(b"".join(chunks),) if together else chunks)
     deltas: list[str] = []
 
     async def read() -> None:
-        async for event in run_round(turn(stream=True), sending(answer)):
+        async for event in run_round(turn(stream=True), sending(answer), limits=RoundLimits(max_event_bytes=1024)):
             deltas.extend([event.data["delta"]] if "delta" in event.data else [])
 
     with pytest.raises(UpstreamError):
