@@ -86,6 +86,24 @@ async def test_store_whose_file_was_removed_and_made_anew_uses_the_new_one(file:
         assert await store.load_chain("t", "resp_new") == [stored_turn("resp_new")]
 
 
+async def test_store_whose_file_was_put_back_from_a_copy_has_a_log_ahead_again(file: Path, url: str) -> None:
+    copy = file.with_suffix(".copy")
+    async with open_store(url) as store:
+        await store.save_turn("t", stored_turn("resp_1"))
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute(f"VACUUM INTO '{copy}'")
+        for each in file.parent.glob(f"{file.name}*"):
+            _remove(each)
+        copy.rename(file)
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(20):
+                tasks.create_task(store.save_turn("t", stored_turn(f"copy_{number}")))
+                tasks.create_task(store.check())
+        assert await store.load_chain("t", "resp_1") == [stored_turn("resp_1")]
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+
+
 async def test_save_while_another_process_writes_answers_store_error_and_loads_go_on(file: Path, url: str) -> None:
     async with open_store(url, IMPATIENT) as store:
         await store.save_turn("t", stored_turn("resp_1"))
