@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from functools import wraps
 from types import TracebackType
-from typing import ParamSpec, Protocol
+from typing import Final, ParamSpec, Protocol
 
 from attache_core.errors import AttacheError
 from attache_core.events.delta_run import one_by_one
 from attache_core.events.event import Event
+
+MAX_BATCH_BYTES: Final = 64 * 1024
+"""How much of what a server wrote one batch is made of: whoever counts events, or what they become, counts batches."""
 
 Batch = Sequence[Event]
 """Events that come together; at least one. Deltas may be in a `DeltaRun`."""
@@ -101,6 +104,17 @@ class _Begun:
             unread, self._unread = self._unread, ()
             return unread
         return await anext(self._source)
+
+
+def batch_pieces(data: bytes, max_event_bytes: int = MAX_BATCH_BYTES) -> Sequence[bytes]:
+    """What came of an event stream, in pieces of which a batch may be made each.
+
+    No piece is longer than an event may be: so none that is too long comes in one piece with those before it.
+    """
+    size = min(MAX_BATCH_BYTES, max_event_bytes)
+    if len(data) <= size:
+        return (data,)
+    return [data[start : start + size] for start in range(0, len(data), size)]
 
 
 P = ParamSpec("P")

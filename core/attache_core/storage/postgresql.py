@@ -123,6 +123,8 @@ class PostgresqlDatabase(Database):
                     await connection.execute("BEGIN")
                     result = await work(PostgresqlTransaction(connection, self._statements))
                     await connection.execute("COMMIT")
+                except OSError:
+                    raise  # who does not answer any more would not answer this either
                 except BaseException:
                     await _roll_back(connection)
                     raise

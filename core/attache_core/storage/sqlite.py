@@ -33,6 +33,7 @@ _Result = TypeVar("_Result")
 
 SETTINGS: Final = (
     "synchronous=FULL",  # a commit is on the disk before the client is told
+    "journal_mode=WAL",  # the file keeps it, but not every copy of one does; no commit is half on the disk with it
     "foreign_keys=ON",
 )
 """Of every connection."""

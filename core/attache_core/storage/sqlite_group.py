@@ -1,8 +1,9 @@
 """Changes that wait at the same moment, in one transaction: the disk is waited for once, not once for each of them.
 
 Unaware of threads and of what is changed. Invariants: a change is reported as made only after it was committed; one
-that fails takes none of the others with it, for a group that fails is undone and its changes are made one by one; one
-that nobody waits for any more when its turn comes is not made.
+that fails takes none of the others with it: its group is undone, those before it are made anew, and it and those behind
+it come again; so however many there are of it, the others share their commits. Where the commit fails, each has one of
+its own. A change that nobody waits for any more when its turn comes is not made.
 Source: https://www.sqlite.org/pragma.html#pragma_synchronous.
 """
 
@@ -30,7 +31,20 @@ _NOT_MADE: Final = Failed(asyncio.CancelledError())
 
 
 class _MemberError(Exception):
-    """One change of a group failed, or the group could not be committed."""
+    """One change of a group failed.
+
+    Attributes:
+        place: which of them; before it the others had been made.
+    """
+
+    def __init__(self, place: int, error: Exception) -> None:
+        super().__init__(place)
+        self.place = place
+        self.failed = Failed(error)
+
+
+class _CommitError(Exception):
+    """A group could not be committed."""
 
 
 def make_changes(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[object]:
@@ -42,6 +56,11 @@ def make_changes(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[
     try:
         return _together(connection, calls)
     except _MemberError as error:
+        if error.place == 0:
+            return [error.failed]
+        # Those before it; it is the first of the next group then, and nobody needs to be made alone for its sake.
+        return make_changes(connection, calls[: error.place])
+    except _CommitError as error:
         if len(calls) == 1:
             return [Failed(error.__cause__ or error)]
     return _one_by_one(connection, calls)
@@ -56,20 +75,23 @@ def _together(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[obj
             results.append(_NOT_MADE if call.is_given_up else call.do(connection))
             if time.monotonic() > until:
                 break
+    except Exception as error:
+        _undo(connection)
+        raise _MemberError(len(results), error) from error
+    try:
         connection.execute("COMMIT")
     except Exception as error:
         _undo(connection)
-        raise _MemberError from error
+        raise _CommitError from error
     return results
 
 
 def _one_by_one(connection: sqlite3.Connection, calls: Sequence[Call]) -> list[object]:
+    """For each is told of its own commit."""
     results: list[object] = []
     for call in calls:
         try:
-            results += _together(connection, [call])
-        except _MemberError as error:
-            results.append(Failed(error.__cause__ or error))
+            results += make_changes(connection, [call])
         except sqlite3.Error as error:
             return results + [Failed(error)] * (len(calls) - len(results))
     return results

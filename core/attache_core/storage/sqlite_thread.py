@@ -35,7 +35,7 @@ class Failed:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """Something that somebody waits for; `do` is called in a thread, at most twice, `future` belongs to the loop."""
+    """Something that somebody waits for; `do` is called in a thread, perhaps again, `future` belongs to the loop."""
 
     do: Callable[[sqlite3.Connection], object]
     durable: bool
@@ -85,8 +85,13 @@ class SqliteThread:
 
     def send(self, calls: Sequence[Call], then: Callable[[Sequence[object]], None]) -> None:
         """Do these calls, and call `then` in the loop."""
-        if self._thread.ident is None:
-            self._thread.start()
+        try:
+            if self._thread.ident is None:
+                self._thread.start()
+        except RuntimeError as error:  # the process may have no more threads now; later it may
+            failed = Failed(NoConnectionError(str(error)))
+            self._loop.call_soon(then, [failed] * len(calls))
+            return
         self._inbox.put((calls, then))
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ from attache_core.events.delta_run import DeltaRun
 from attache_core.events.dialects import AutoDialect
 from attache_core.events.error_codes import BAD_ANSWER, OVER_LIMIT, TIMEOUT
 from attache_core.events.event import Event
-from attache_core.events.event_stream import Batch, batched, until_failure
+from attache_core.events.event_stream import Batch, batch_pieces, batched, until_failure
 from attache_core.events.failed_response import error_of
 from attache_core.events.model_events import Finished, ModelEvent
 from attache_core.events.sse import SseFrame
@@ -111,13 +111,14 @@ async def run_round(
             yield reader.read_whole(await _read_body(body, limits.max_response_bytes))
             return
         async for chunk in body:
-            shown, failure = until_failure(reader.feed(chunk))
-            if shown:
-                yield shown
-            if failure is not None:
-                raise failure
-            if reader.ended:
-                return
+            for piece in batch_pieces(chunk, limits.max_event_bytes):
+                shown, failure = until_failure(reader.feed(piece))
+                if shown:
+                    yield shown
+                if failure is not None:
+                    raise failure
+                if reader.ended:
+                    return
         yield reader.close()
     finally:
         body.close()

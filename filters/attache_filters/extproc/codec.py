@@ -19,7 +19,7 @@ from attache_core.events.delta_frames import FrameReader
 from attache_core.events.delta_run import DeltaRun
 from attache_core.events.error_codes import BAD_ANSWER, BROKE_OFF, OVER_LIMIT
 from attache_core.events.event import Event, terminal_event
-from attache_core.events.event_stream import Batch, batched, batches
+from attache_core.events.event_stream import Batch, batch_pieces, batched, batches
 from attache_core.events.sse import encode_event
 from attache_core.turn.round import UPSTREAM_REQUEST_ID
 from attache_core.types.request import parse_create
@@ -116,11 +116,12 @@ async def decode_answer(response: HttpResponse) -> AsyncGenerator[Batch, None]:
         return
     reader = FrameReader(max_line_bytes=MAX_ANSWER_BYTES)
     async for data in response.body:
-        events, failure = _read_events(reader, data)
-        if events:
-            yield events
-        if failure is not None:
-            raise failure
+        for piece in batch_pieces(data):
+            events, failure = _read_events(reader, piece)
+            if events:
+                yield events
+            if failure is not None:
+                raise failure
     reader.close()
 
 

@@ -86,6 +86,24 @@ async def test_store_whose_file_was_removed_and_made_anew_uses_the_new_one(file:
         assert await store.load_chain("t", "resp_new") == [stored_turn("resp_new")]
 
 
+async def test_store_whose_file_was_put_back_from_a_copy_has_a_log_ahead_again(file: Path, url: str) -> None:
+    copy = file.with_suffix(".copy")
+    async with open_store(url) as store:
+        await store.save_turn("t", stored_turn("resp_1"))
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute(f"VACUUM INTO '{copy}'")
+        for each in file.parent.glob(f"{file.name}*"):
+            _remove(each)
+        copy.rename(file)
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(20):
+                tasks.create_task(store.save_turn("t", stored_turn(f"copy_{number}")))
+                tasks.create_task(store.check())
+        assert await store.load_chain("t", "resp_1") == [stored_turn("resp_1")]
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+
+
 async def test_save_while_another_process_writes_answers_store_error_and_loads_go_on(file: Path, url: str) -> None:
     async with open_store(url, IMPATIENT) as store:
         await store.save_turn("t", stored_turn("resp_1"))
@@ -117,6 +135,21 @@ async def test_cancelled_save_writes_nothing_and_the_next_one_succeeds(file: Pat
         assert await store.load_chain("t", "resp_1") == []
         await store.save_turn("t", stored_turn("resp_2"))
         assert await store.load_chain("t", "resp_2") == [stored_turn("resp_2")]
+
+
+async def test_store_that_gets_no_thread_answers_store_error_until_it_does(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async with asyncio.timeout(5), open_store(url) as store:
+        with monkeypatch.context() as few_threads:
+            few_threads.setattr(threading.Thread, "start", refuse)
+            for call in (CALLS["save_turn"], CALLS["load_chain"]) * 5:
+                await _assert_out_of_reach(store, call)
+        await store.save_turn("t", stored_turn("resp_1"))
+        assert await store.load_chain("t", "resp_1") == [stored_turn("resp_1")]
 
 
 async def test_closed_stores_leave_no_thread_and_no_open_file(file: Path, url: str) -> None:

@@ -149,6 +149,41 @@ async def test_change_that_fails_takes_no_other_of_its_group_with_it(file: Path,
         assert list(await store.load_items("t", ["msg_2", "msg_3", "msg_bad", "msg_5"])) == ["msg_3", "msg_5"]
 
 
+async def test_others_share_their_commits_however_many_of_their_group_fail(url: str, begun: list[bool]) -> None:
+    turns = [turn_of_items(f"resp_{number}", [f"msg_{number}"], []) for number in range(30)]
+    lost = Lease("conv_1", "nobody", 0)
+    async with open_store(url) as store:
+        async with standing_still(store) as tasks:
+            told = [
+                tasks.create_task(failure(store.save_turn("t", turn, lost if number in (10, 20, 21) else None)))
+                for number, turn in enumerate(turns)
+            ]
+
+        assert [place for place, task in enumerate(told) if task.result()] == [10, 20, 21]
+        stored = await ids(store, *(turn.response["id"] for turn in turns))
+        assert stored == [f"resp_{number}" for number in range(30) if number not in (10, 20, 21)]
+    failing, together = 2 + 3, 3
+    assert len(begun) == 1 + failing + together
+
+
+async def test_group_that_cannot_be_committed_is_told_apart(file: Path, url: str) -> None:
+    """One of them breaks a promise that the database looks at in the end."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(
+            "CREATE TABLE parents (id PRIMARY KEY);"
+            "CREATE TABLE children (id REFERENCES parents DEFERRABLE INITIALLY DEFERRED);"
+            "CREATE TRIGGER no AFTER INSERT ON responses WHEN new.id = 'resp_bad'"
+            " BEGIN INSERT INTO children VALUES (1); END"
+        )
+    async with open_store(url) as store:
+        async with standing_still(store) as tasks:
+            names = ["resp_1", "resp_bad", "resp_2"]
+            told = [tasks.create_task(failure(store.save_turn("t", stored_turn(name)))) for name in names]
+
+        assert [task.result() for task in told] == [None, "store_unavailable", None]
+        assert await ids(store, *names) == ["resp_1", "resp_2"]
+
+
 async def test_change_that_nobody_waits_for_is_not_made_once_its_group_comes_to_it(url: str) -> None:
     pause = Pause()
     async with open_store(url) as store:

@@ -120,6 +120,26 @@ async def test_every_call_on_a_server_that_falls_silent_answers_store_error_in_t
         await call(store)
 
 
+async def test_server_that_has_fallen_silent_is_not_asked_to_undo_a_transaction(
+    postgresql: PostgresqlServer, server_url: str, proxy: TcpProxy
+) -> None:
+    """That would be to wait as long again."""
+    asked: list[str] = []
+
+    async def listen(transaction: Transaction) -> None:
+        assert isinstance(transaction, PostgresqlTransaction)
+        transaction.connection.add_query_logger(lambda asking: asked.append(asking.query))
+
+    limits = StoreLimits(statement_timeout_s=0.3, max_connections=1)
+    async with open_store(postgresql.url(database_of(server_url), proxy.port), limits) as store:
+        await store._database.write("listens", listen)
+        proxy.silent = True
+        await out_of_reach(store, CALLS["delete_turn"])
+        proxy.silent = False
+        await store.check()
+    assert asked == ["COMMIT", "BEGIN"]
+
+
 async def test_restart_of_the_server_fails_no_call_that_begins_after_it(mortal: PostgresqlServer) -> None:
     async with open_store(mortal.url()) as store:
         async with asyncio.TaskGroup() as tasks:

@@ -3,12 +3,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 import pytest
 
 from attache_core.errors import AttacheError, ClientError, UpstreamError
+from attache_core.events.delta_run import one_by_one
 from attache_core.events.event import Event
+from attache_core.events.event_stream import MAX_BATCH_BYTES, batches
 from attache_core.json_codec import encode
 from attache_core.turn.model_request import model_request
 from attache_core.turn.round import RoundLimits, Send, run_round
@@ -220,6 +223,19 @@ async def test_what_follows_the_terminal_event_is_not_read(after: Any) -> None:
     ]
 
 
+async def test_much_that_comes_at_once_is_told_in_bounded_batches() -> None:
+    said = [f"word {place} " for place in range(4000)]
+    deltas = [{"type": "response.output_text.delta", "item_id": "m", "delta": text} for text in said]
+    stream = b"".join(streaming(*deltas, COMPLETED).chunks)
+    answer = Answer(headers={"content-type": "text/event-stream"}, chunks=(stream,))
+
+    told = [list(one_by_one(batch)) async for batch in batches(run_round(turn(stream=True), sending(answer)))]
+
+    assert len(told) == ceil(len(stream) / MAX_BATCH_BYTES) > 1
+    assert [event.data["delta"] for batch in told for event in batch if "delta" in event.data] == said
+    assert max(map(len, told)) < 1.5 * len(said) / len(told)
+
+
 async def test_answer_over_the_limit_is_502() -> None:
     with pytest.raises(UpstreamError, match="larger than 64 bytes"):
         await events_of(turn(), Answer(chunks=(encode(ANSWER),)), limits=RoundLimits(max_response_bytes=64))
@@ -297,14 +313,21 @@ async def test_http_error_whose_body_breaks_off_keeps_its_status_and_retry_after
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["each in a chunk", "in one chunk"])
-async def test_what_was_said_before_the_stream_became_garbage_is_shown_however_it_was_cut(together: bool) -> None:
+@pytest.mark.parametrize(
+    "no_event",
+    [b"data: {garbage\n\n", b"data: " + b"long" * 512 + b"\n\n", b"data: some\n" * 512 + b"\n"],
+    ids=["garbage", "long line", "many lines"],
+)
+async def test_what_was_said_before_the_stream_became_garbage_is_shown_however_it_was_cut(
+    together: bool, no_event: bytes
+) -> None:
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"}
-    chunks = (*streaming(CREATED, delta).chunks, b"data: {garbage\n\n")
+    chunks = (*streaming(CREATED, delta).chunks, no_event)
     answer = Answer(headers={"content-type": "text/event-stream"}, chunks=(b"".join(chunks),) if together else chunks)
     deltas: list[str] = []
 
     async def read() -> None:
-        async for event in run_round(turn(stream=True), sending(answer)):
+        async for event in run_round(turn(stream=True), sending(answer), limits=RoundLimits(max_event_bytes=1024)):
             deltas.extend([event.data["delta"]] if "delta" in event.data else [])
 
     with pytest.raises(UpstreamError):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from math import ceil
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 
 from attache_core import json_codec
 from attache_core.errors import AttacheError, ClientError, UpstreamError
+from attache_core.events.delta_run import one_by_one
 from attache_core.events.event import Event, terminal_event
+from attache_core.events.event_stream import MAX_BATCH_BYTES, batches
 from attache_core.events.sse import encode_event
 from attache_core.types.turn import Facts, TurnRequest
 from attache_filters.extproc import codec
@@ -88,6 +91,17 @@ async def test_stream_cut_anywhere_gives_the_same_events(at: int) -> None:
 async def test_stream_of_single_bytes_gives_the_same_events() -> None:
     single = (SSE[at : at + 1] for at in range(len(SSE)))
     assert await decoded(HttpResponse(200, SSE_HEADERS, chunks(single))) == EVENTS
+
+
+async def test_much_that_comes_at_once_is_decoded_in_bounded_batches() -> None:
+    given = [Event("response.output_text.delta", {"type": "response.output_text.delta", "delta": "word "})] * 4000
+    stream = b"".join(map(encode_event, given))
+    response = HttpResponse(200, SSE_HEADERS, chunks([stream]))
+    told = [list(one_by_one(batch)) async for batch in batches(decode_answer(response))]
+    assert [event for batch in told for event in batch] == given
+    assert len(told) == ceil(len(stream) / MAX_BATCH_BYTES) > 1
+    frame = len(encode_event(given[0]))
+    assert max(map(len, told)) <= MAX_BATCH_BYTES // frame + 1
 
 
 async def test_done_marker_is_no_event_and_types_come_from_the_payload() -> None:
