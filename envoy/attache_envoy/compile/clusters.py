@@ -200,8 +200,8 @@ def _http2() -> HttpProtocolOptions:
     """Many clients share a connection, so what some of them do must not end it.
 
     Envoy gives up a connection on which too many frames wait to be written: by default 10,000, or 1,000 without bodies
-    and headers. A thousand clients that leave while a worker is busy are as many. What waits is bounded all the same: in
-    bytes by the windows, and in time by the ping.
+    and headers. A thousand clients that leave while a worker is busy are as many. What waits is bounded all the same:
+    bodies by the windows, and the time by the ping.
     """
     return HttpProtocolOptions(
         explicit_http_config=HttpProtocolOptionsExplicitHttpConfig(
