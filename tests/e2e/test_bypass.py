@@ -26,6 +26,8 @@ routes:
   - {{match: {{path: {BYPASSED}, methods: [POST]}}, chain: responses, upstream: recorder, bypass: stateless}}
   - {{match: {{path: {CHAINED}, methods: [POST]}}, chain: responses, upstream: recorder}}
 """
+MISTAKES = "http.gateway.lua.errors"
+"""How often Envoy has logged a mistake of the script."""
 STATELESS: Json = {"model": "m", "input": "Hi", "store": False}
 OWN_NAMES = {"x-request-id"}
 """Headers that differ from one request to the next."""
@@ -187,8 +189,10 @@ async def test_body_over_the_bound_or_of_unknown_length_passes_the_chain_whole(p
         yield encode(STATELESS)
 
     pair.recorder.take()
+    mistakes = await pair.stage.stat(MISTAKES)
     response = await pair.client.post(BYPASSED, content=chunks(), headers=JSON_HEADERS)
     assert (response.status_code, MARK in response.headers) == (200, False)
+    assert await pair.stage.stat(MISTAKES) == mistakes
     assert [json.loads(each.body)["input"] for each in pair.recorder.take()] == ["Hi"]
 
 

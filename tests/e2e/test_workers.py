@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from attache_core.testing.model_script import held, text
 from attache_envoy.compile.sockets import Sockets
@@ -14,6 +15,9 @@ from e2e.stage import WAIT_S, Stage, open_stage
 from e2e.test_silence import still_waits, stopped
 
 TURNS = 12
+LEAVING = 3000
+"""Clients that leave while nothing is read of what Envoy says of them: more than Envoy lets wait by default."""
+
 ONE_THREAD = RunSettings(envoy_concurrency=1)
 """Envoy's threads choose at once and without asking each other: only with one are counts exact."""
 
@@ -51,6 +55,35 @@ async def test_worker_that_is_stuck_holds_up_its_own_turns_alone(stream: bool, t
 
     assert [answer.text for answer in later] == ["Hello."] * 10
     assert stuck.result().text == "Fine."
+
+
+async def test_clients_that_leave_while_a_worker_is_stuck_end_no_other_turn(tmp_path: Path) -> None:
+    async with open_stage("fused", tmp_path, workers=1, run=ONE_THREAD) as stage:
+        answered = asyncio.Event()
+        stage.model.set(lambda _: held(answered, text("Fine.")))
+        async with asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(stage.ask(input="Hi"))
+            await stage.model.wait_until_asked(1)
+            with stopped(stage.gateway.workers.pids[0]):
+                for _ in range(LEAVING // 50):
+                    async with asyncio.TaskGroup() as clients:
+                        for _ in range(50):
+                            clients.create_task(begin_and_leave(stage.gateway.url))
+                async with asyncio.timeout(WAIT_S):
+                    while (await facts_of_workers(stage, "rq_total"))[0] <= LEAVING:
+                        pass
+            answered.set()
+
+    assert turn.result().text == "Fine."
+
+
+async def begin_and_leave(url: str) -> None:
+    """Begin a turn, and leave before all of it was sent."""
+    target = urlsplit(url)
+    _, writer = await asyncio.open_connection(target.hostname, target.port)
+    writer.write(b"POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
+    await writer.drain()
+    writer.transport.abort()
 
 
 async def every_worker_is_connected(stage: Stage) -> None:

@@ -59,6 +59,8 @@ from attache_envoy.compile.sockets import Sockets
 from attache_envoy.gateway.model import Gateway
 from attache_envoy.gateway.upstream import Upstream
 
+_MAX_WAITING_FRAMES = 1_000_000
+
 _HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 
@@ -195,10 +197,18 @@ def _ejected_when_lost() -> OutlierDetection:
 
 
 def _http2() -> HttpProtocolOptions:
+    """Many clients share a connection, so what some of them do must not end it.
+
+    Envoy gives up a connection on which too many frames wait to be written: by default 10,000, or 1,000 without bodies
+    and headers. A thousand clients that leave while a worker is busy are as many. What waits is bounded all the same:
+    bodies by the windows, and the time by the ping.
+    """
     return HttpProtocolOptions(
         explicit_http_config=HttpProtocolOptionsExplicitHttpConfig(
             http2_protocol_options=Http2ProtocolOptions(
-                connection_keepalive=KeepaliveSettings(interval=seconds(30), timeout=seconds(10))
+                connection_keepalive=KeepaliveSettings(interval=seconds(30), timeout=seconds(10)),
+                max_outbound_frames=_MAX_WAITING_FRAMES,
+                max_outbound_control_frames=_MAX_WAITING_FRAMES,
             )
         )
     )

@@ -274,7 +274,7 @@ end
 
 function envoy_on_request(request)
   local headers = request:headers()
-  local length = tonumber(headers:get("content-length"))
+  local length = tonumber(headers:get("content-length") or "")
   if not length or length > MAX_BODY_BYTES or not is_plain(headers) then return end
   local body = request:body()
   if not body or body:length() ~= length then return end

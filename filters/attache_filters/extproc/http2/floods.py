@@ -14,11 +14,11 @@ class FloodGauge:
         waiting_answers: since output was last taken; set to 0 by whoever takes it.
     """
 
-    __slots__ = ("_fruitless_resets", "_limits", "idle_frames", "waiting_answers")
+    __slots__ = ("_broken_streams", "_limits", "idle_frames", "waiting_answers")
 
     def __init__(self, limits: Http2Limits) -> None:
         self._limits = limits
-        self._fruitless_resets = 0
+        self._broken_streams = 0
         self.idle_frames = 0
         self.waiting_answers = 0
 
@@ -34,12 +34,12 @@ class FloodGauge:
         if self.waiting_answers > self._limits.max_waiting_answers:
             raise ConnectionViolationError(ErrorCode.ENHANCE_YOUR_CALM, "too many frames to be answered")
 
-    def fruitless_reset(self) -> None:
-        """A stream ended in vain."""
-        self._fruitless_resets += 1
-        if self._fruitless_resets > self._limits.max_fruitless_resets:
-            raise ConnectionViolationError(ErrorCode.ENHANCE_YOUR_CALM, "too many streams that are reset")
+    def broken_stream(self) -> None:
+        """A stream was ended for what the peer did."""
+        self._broken_streams += 1
+        if self._broken_streams > self._limits.max_broken_streams:
+            raise ConnectionViolationError(ErrorCode.ENHANCE_YOUR_CALM, "too many streams that break the rules")
 
     def answered(self) -> None:
         """A stream was of use."""
-        self._fruitless_resets = max(0, self._fruitless_resets - 1)
+        self._broken_streams = max(0, self._broken_streams - 1)

@@ -212,8 +212,6 @@ class Incoming:
             return
         self._streams.close(stream)
         self.events.append(StreamReset(stream_id, int.from_bytes(payload, "big")))
-        if not stream.answered:
-            self._floods.fruitless_reset()
 
     def _on_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._expect_connection("SETTINGS", stream_id)
@@ -284,7 +282,7 @@ class Incoming:
             self.events.append(StreamReset(violation.stream_id, violation.code))
         self._streams.reset(violation.stream_id, violation.code)
         self._floods.answer()
-        self._floods.fruitless_reset()
+        self._floods.broken_stream()
 
     def _known(self, stream_id: int, kind: str) -> Stream | None:
         """The stream, if it is open; it may be closed, but not idle."""

@@ -1,4 +1,8 @@
-"""How much a connection takes from its peer. What is beyond ends the stream or, if that cannot help, the connection."""
+"""How much a connection takes from its peer. What is beyond ends the stream or, if that cannot help, the connection.
+
+Streams that the peer resets are not among it, however early and however many: a proxy resets the stream of each client
+that leaves, and to end the connection for it would end the streams of all others. Those that are open are bounded.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,7 @@ class Http2Limits:
         max_idle_frames: frames in a row that bring nothing: empty DATA, WINDOW_UPDATE, SETTINGS, PRIORITY, unknown
             types, RST_STREAM of streams that are gone. A request, a body and anything of ours starts the count anew;
             PING, with which a peer without requests looks whether we are there, is bounded by `max_waiting_answers`.
-        max_fruitless_resets: streams that ended in vain, less those that were answered: reset by the peer before our
-            first header, or by us for a violation ("rapid reset").
+        max_broken_streams: streams that we reset for a violation of the peer's, less those that were answered.
     """
 
     max_concurrent_streams: int = 1024
@@ -36,4 +39,4 @@ class Http2Limits:
     max_remembered_resets: int = 4096
     max_waiting_answers: int = 1000
     max_idle_frames: int = 10_000
-    max_fruitless_resets: int = 10_000
+    max_broken_streams: int = 10_000

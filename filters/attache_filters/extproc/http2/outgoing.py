@@ -115,10 +115,11 @@ class Outgoing:
         self._window -= len(part)
         stream.unsent -= len(part)
         self.put(data_frame(stream.id, part, False))
-        if not stream.waiting:
-            del self._waiting[stream.id]
-            if stream.ending is not None:
-                self.put(stream.ending)
+        del self._waiting[stream.id]
+        if stream.waiting:
+            self._waiting[stream.id] = stream  # behind the others
+        elif stream.ending is not None:
+            self.put(stream.ending)
         return True
 
 

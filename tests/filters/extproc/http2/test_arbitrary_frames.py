@@ -38,7 +38,7 @@ LIMITS = Http2Limits(
     max_remembered_resets=4,
     max_waiting_answers=20,
     max_idle_frames=20,
-    max_fruitless_resets=10,
+    max_broken_streams=10,
 )
 STREAM_IDS = st.one_of(st.integers(0, 9), st.integers(0, (1 << 32) - 1))
 PAYLOADS = st.one_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attache_filters.extproc.http2 import ConnectionFailed, ErrorCode, Http2Limits, RequestReceived
+from attache_filters.extproc.http2 import ConnectionFailed, ErrorCode, Http2Limits, RequestReceived, StreamReset
 from filters.extproc.http2.raw_client import (
     ACK,
     DATA,
@@ -21,7 +21,7 @@ from filters.extproc.http2.raw_client import (
     word,
 )
 
-LIMITS = Http2Limits(max_waiting_answers=5, max_idle_frames=5, max_fruitless_resets=5)
+LIMITS = Http2Limits(max_waiting_answers=5, max_idle_frames=5, max_broken_streams=5)
 
 IDLE = {
     "empty DATA": frame(DATA, 0, 1),
@@ -100,15 +100,17 @@ def test_peer_may_ping_for_ever_if_it_takes_the_answers() -> None:
     assert not client.connection.done
 
 
-def test_rapid_reset_ends_the_connection_at_the_limit() -> None:
+def test_streams_that_the_peer_gives_up_before_an_answer_are_no_flood() -> None:
     client = RawClient(LIMITS)
-    reset = [request(stream_id) + frame(RST_STREAM, 0, stream_id, word(8)) for stream_id in range(1, 13, 2)]
-    client.send(*reset[:5])
-    assert not client.connection.done
-    assert _is_calmed(client, reset[5])
+    client.send(request(1))
+    for stream_id in range(3, 103, 2):
+        assert client.send(request(stream_id) + frame(RST_STREAM, 0, stream_id, word(8)))[1:] == [
+            StreamReset(stream_id, ErrorCode.CANCEL)
+        ]
+    assert (client.connection.done, client.connection.open_streams) == (False, 1)
 
 
-def test_resets_that_a_peer_provokes_count_as_its_own() -> None:
+def test_streams_that_break_the_rules_end_the_connection_at_the_limit() -> None:
     client = RawClient(LIMITS)
     for stream_id in range(1, 11, 2):
         client.send(request(stream_id))

@@ -78,6 +78,18 @@ def test_streams_take_turns_at_the_connections_window() -> None:
     assert _sizes(client.answers()) == [(1, 16_384), (3, 16_384), (5, 16_384), (1, 10_848)]
 
 
+def test_streams_take_turns_also_when_the_connections_window_opens_by_a_frame_at_a_time() -> None:
+    client = RawClient()
+    client.send(frame(SETTINGS, 0, 0, setting(4, 1 << 20)))
+    _answering(client, 1, 3, 5)
+    client.connection.send_data(1, bytes(DEFAULT))
+    for stream_id in (1, 3, 5):
+        client.connection.send_data(stream_id, bytes(30_000))
+    client.answers()
+    client.send(*(_window_update(0, 16_384) for _ in range(4)))
+    assert _sizes(client.answers()) == [(1, 16_384), (3, 16_384), (5, 16_384), (1, 13_616), (3, 2_768)]
+
+
 def test_bodies_of_all_streams_together_keep_to_the_connections_window() -> None:
     client = RawClient()
     _answering(client, *range(1, 21, 2))

@@ -207,6 +207,7 @@ class GrpcConnection(asyncio.Protocol):
     def _cancel(self, stream_id: int) -> None:
         call = self._calls.pop(stream_id, None)
         if call is not None:
+            self._writing.pop(call, None)
             call.cancel()
 
     def _lose_calls(self) -> None:
