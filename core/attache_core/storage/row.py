@@ -29,6 +29,8 @@ class TurnRow:
     status: str | None
     input: bytes
     response: bytes
+    output_at: int | None = None
+    output_bytes: int | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -53,6 +55,8 @@ def to_row(tenant: str, turn: StoredTurn) -> TurnRow:
     response_id = response.get("id")
     if not isinstance(response_id, str) or not is_key(response_id) or not is_key(tenant):
         raise ValueError("a stored turn needs a tenant and a response id of plain text")
+    encoded = encode(response)
+    output_at, output_bytes = _place(response.get("output"), encoded)
     return TurnRow(
         tenant=tenant,
         id=response_id,
@@ -60,7 +64,9 @@ def to_row(tenant: str, turn: StoredTurn) -> TurnRow:
         created_at=_int64(response.get("created_at")),
         status=_text(response.get("status")),
         input=encode(list(turn.input)),
-        response=encode(response),
+        response=encoded,
+        output_at=output_at,
+        output_bytes=output_bytes,
     )
 
 
@@ -69,10 +75,19 @@ def to_turn(stored_input: bytes, stored_response: bytes) -> StoredTurn:
     return StoredTurn(response=decode_exactly(stored_response), input=decode_exactly(stored_input))
 
 
-def to_turns(stored: Sequence[tuple[bytes, bytes]]) -> list[StoredTurn]:
-    """The turns of which these are the stored bytes, input and response of each."""
-    decoded = decode_all_exactly([text for turn in stored for text in turn])
-    return [StoredTurn(response, given) for given, response in zip(decoded[::2], decoded[1::2], strict=True)]
+def to_turns(stored: Sequence[tuple[bytes, bytes, int | None, int | None]]) -> list[StoredTurn]:
+    """The turns of which these are the stored bytes: input and response of each, and where in that its output is.
+
+    Of a response whose place of the output is known, only that is decoded.
+    """
+    texts: list[bytes] = []
+    for given, response, at, size in stored:
+        texts += (given, response if at is None or size is None else response[at : at + size])
+    decoded = decode_all_exactly(texts)
+    return [
+        StoredTurn(found, given) if at is None or size is None else StoredTurn(response, given, found)
+        for (_, response, at, size), given, found in zip(stored, decoded[::2], decoded[1::2], strict=True)
+    ]
 
 
 def items_by_id(turn: StoredTurn) -> dict[str, Json]:
@@ -99,6 +114,15 @@ def is_key(text: str) -> bool:
         return len(text.encode()) <= MAX_KEY_BYTES
     except UnicodeEncodeError:
         return False
+
+
+def _place(output: object, response: bytes) -> tuple[int, int] | tuple[None, None]:
+    """Where a response's text has that of its output, as (first byte, bytes); wherever the text is, it is the same."""
+    if not isinstance(output, list):
+        return None, None
+    text = encode(output)
+    at = response.find(text)
+    return (None, None) if at < 0 else (at, len(text))
 
 
 def _objects(output: object) -> Iterable[Json]:

@@ -116,9 +116,9 @@ class SqlStore(Store):
         """See `Store.load_chain`."""
         rows = await self._load_by_id("load_chain", self._chain, tenant, response_id)
         if rows:
-            turns, size_bytes, _, _ = rows[0]
+            turns, size_bytes, *_ = rows[0]
             self._limits.check_chain(turns, size_bytes)
-        return to_turns([(stored_input, stored_response) for _, _, stored_input, stored_response in rows])
+        return to_turns([row[2:] for row in rows])
 
     async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
         """See `Store.load_items`."""
@@ -252,14 +252,16 @@ def forget_statement() -> Delete:
     )
 
 
-def chain_statement(limits: StoreLimits) -> Select[int, int, bytes, bytes]:
-    """The chain that ends in `:id`, oldest first, as (turns from here to the end, their bytes, input, response).
+def chain_statement(limits: StoreLimits) -> Select[int, int, bytes, bytes, int | None, int | None]:
+    """The chain that ends in `:id`, oldest first, as (turns from here to the end, their bytes, input, response, and
+    where in that its output is: first byte, bytes).
 
     The walk collects keys and sizes only and stops one turn past a limit, so the first row tells whether one was
     exceeded, and no more than that is ever read.
     """
     size = cast(func.length(responses.c.input) + func.length(responses.c.response), BigInteger)
     keys = responses.c.id, responses.c.previous_id
+    stored = responses.c.input, responses.c.response, responses.c.output_at, responses.c.output_bytes
     tenant = and_(responses.c.tenant == bindparam("tenant"), kept(limits))
     end = select(*keys, literal(1).label("turns"), size.label("bytes")).where(tenant, responses.c.id == bindparam("id"))
     chain = end.cte("chain", recursive=True)
@@ -269,7 +271,7 @@ def chain_statement(limits: StoreLimits) -> Select[int, int, bytes, bytes]:
         .where(tenant, chain.c.turns <= limits.max_chain_turns, chain.c.bytes <= limits.max_chain_bytes)
     )
     return (
-        select(chain.c.turns, chain.c.bytes, responses.c.input, responses.c.response)
+        select(chain.c.turns, chain.c.bytes, *stored)
         .join(responses, responses.c.id == chain.c.id)
         .where(tenant)
         .order_by(chain.c.turns.desc())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from attache_core.json_codec import Json
+from attache_core.json_codec import Json, decode_exactly
 from attache_core.storage.approvals import ApprovalStore
 from attache_core.storage.conversations import Conversations, Lease
 
@@ -14,17 +13,42 @@ CONTINUABLE = frozenset({"completed", "incomplete"})
 """The statuses of a response that may be continued: one that failed, or was cancelled, has no trustworthy end."""
 
 
-@dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """One turn, as it is written once and read back.
+    """One turn, as it is written once and read back. Treat as read-only.
+
+    Args:
+        response: see `response`; or its stored text, which is decoded when it is asked for. Of most turns of a chain
+            nobody asks, and what a response repeats of its request is more than what it adds.
+        input: see `input`.
+        output: see `output`; to be given beside a text.
 
     Attributes:
-        response: the public response object, exactly as it was sent to the client; its `id` is the turn's.
         input: the items that the client sent in this turn, with ids, in order; never the history before them.
+        output: the `output` of the response; None where it has none.
     """
 
-    response: Json
-    input: Sequence[Json]
+    __slots__ = ("_response", "input", "output")
+    __hash__ = None  # type: ignore[assignment]  # as Python has it for what can be compared and holds JSON
+
+    def __init__(self, response: Json | bytes, input: Sequence[Json], output: list[Json] | None = None) -> None:  # noqa: A002 - the API's word
+        self._response: Json | bytes = response
+        self.input = input
+        self.output: list[Json] | None = output if isinstance(response, bytes) else response.get("output")
+
+    @property
+    def response(self) -> Json:
+        """The public response object, exactly as it was sent to the client; its `id` is the turn's."""
+        response: Json = decode_exactly(self._response) if isinstance(self._response, bytes) else self._response
+        self._response = response
+        return response
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StoredTurn):
+            return NotImplemented
+        return (self.response, self.input) == (other.response, other.input)
+
+    def __repr__(self) -> str:
+        return f"StoredTurn(response={self.response!r}, input={self.input!r})"
 
 
 class Store(Protocol):

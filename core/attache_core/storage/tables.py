@@ -21,8 +21,11 @@ responses = Table(
     Column("status", String),
     Column("input", LargeBinary, nullable=False),
     Column("response", LargeBinary, nullable=False),
+    Column("output_at", BigInteger),
+    Column("output_bytes", BigInteger),
     Index("responses_by_age", "created_at"),
 )
+"""The last two columns say where in `response` its output is, for those who want no more of it; null: nobody knows."""
 
 items = Table(
     "items",

@@ -12,7 +12,7 @@ from attache_core.errors import StoreError
 from attache_core.json_codec import Json
 from attache_core.storage.conversations import Lease
 from attache_core.storage.limits import DEFAULT_LIMITS, StoreLimits
-from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn, turn_items
+from attache_core.storage.row import TurnRow, items_by_id, to_row, to_turn, to_turns, turn_items
 from attache_core.storage.store import CONTINUABLE, Store, StoredTurn
 from attache_core.testing.memory_approvals import MemoryApprovals
 from attache_core.testing.memory_conversations import MemoryConversations
@@ -66,7 +66,7 @@ class MemoryStore(Store):
             size_bytes += row.size_bytes
             self._limits.check_chain(len(chain), size_bytes)
             row = self._row(tenant, row.previous_id) if row.previous_id else None
-        return [to_turn(row.input, row.response) for row in reversed(chain)]
+        return to_turns([(row.input, row.response, row.output_at, row.output_bytes) for row in reversed(chain)])
 
     async def load_items(self, tenant: str, item_ids: Collection[str]) -> dict[str, Json]:
         """See `Store.load_items`."""

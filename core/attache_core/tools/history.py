@@ -13,6 +13,8 @@ from attache_core.tools.client.additional_tools import ADDITIONAL_TOOLS
 from attache_core.tools.registry import ToolRegistry
 from attache_core.types.items import ORCHESTRATION_ITEMS
 
+_UNTOLD = frozenset({*ORCHESTRATION_ITEMS, ADDITIONAL_TOOLS})
+
 
 def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
     """Items as an inference server understands them.
@@ -22,11 +24,11 @@ def model_input(items: Sequence[Json], registry: ToolRegistry) -> list[Json]:
     registry; every other item passes as it is.
     """
     told: list[Json] = []
+    tellers = registry.tellers
     for position, item in enumerate(with_outcomes(items)):
-        kind = item.get("type")
-        teller = registry.tellers.get(kind) if isinstance(kind, str) else None
-        if teller is not None:
-            told += teller(item, position, registry)
-        elif kind not in ORCHESTRATION_ITEMS and kind != ADDITIONAL_TOOLS:
+        kind = item.get("type") or ""
+        if kind in tellers:
+            told += tellers[kind](item, position, registry)
+        elif kind not in _UNTOLD:
             told.append(item)
     return told

@@ -18,7 +18,7 @@ from attache_core.json_codec import Json, encode
 from attache_core.tools.builtin import BUILTIN_TELLERS
 from attache_core.tools.function_items import digest, untellable
 from attache_core.tools.registry import ToolRegistry
-from attache_core.types.ids import IdPrefix, item_prefix
+from attache_core.types.ids import item_prefix
 from attache_core.types.items import ORCHESTRATION_ITEMS, is_reference
 
 PASSED = frozenset(
@@ -40,7 +40,12 @@ INVALID_JSON = "invalid_json"
 """The name under which a call's arguments are told that are no JSON object."""
 
 _NO_TOOLS = ToolRegistry()
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ID_CHARS = 64
+_OWN_IDS = {
+    kind: re.compile(f"{item_prefix(kind)}_[A-Za-z0-9_-]{{0,{_ID_CHARS - len(item_prefix(kind)) - 1}}}")
+    for kind in PASSED
+}
+"""What the ids of each type look like in the API's grammar."""
 
 
 def model_items(items: Sequence[Json]) -> list[Json]:
@@ -57,7 +62,8 @@ def model_items(items: Sequence[Json]) -> list[Json]:
         kind = item.get("type") or ("item_reference" if is_reference(item) else "message")
         if kind in PASSED:
             passed = _shaped(item, kind)
-            told += [] if passed is None else [_identified(passed, kind, position)]
+            if passed is not None:
+                told.append(_identified(passed, kind, position))
         elif kind == "agent_message":
             told.append(_agent_message(item))
         elif kind in BUILTIN_TELLERS:
@@ -68,15 +74,23 @@ def model_items(items: Sequence[Json]) -> list[Json]:
 
 
 def _shaped(item: Json, kind: str) -> Json | None:
-    """The item with what servers demand of it; None when it says nothing."""
+    """The item with what servers demand of it, itself where nothing is missing; None when it says nothing."""
+    if kind == "message":
+        return _message(item) if _is_output_message(item) else item
     if kind == "reasoning":
         return _reasoning(item)
     if kind == "function_call":
         return {**item, "arguments": _told_arguments(str(item.get("arguments") or ""))}
-    if kind == "message" and _is_output_message(item):
-        parts = [_output_part(part) for part in item["content"]]
-        return {**item, "type": "message", "status": item.get("status") or "completed", "content": parts}
     return item
+
+
+def _message(item: Json) -> Json:
+    parts = item["content"]
+    if not all(map(_is_whole, parts)):
+        parts = [_output_part(part) for part in parts]
+    elif item.get("status") and item.get("type"):
+        return item
+    return {**item, "type": "message", "status": item.get("status") or "completed", "content": parts}
 
 
 def _agent_message(item: Json) -> Json:
@@ -93,10 +107,14 @@ def _is_output_message(item: Json) -> bool:
     return item.get("role") == "assistant" and isinstance(item.get("content"), list)
 
 
+def _is_whole(part: Json) -> bool:
+    return part.get("annotations") is not None and part.get("type") != "refusal"
+
+
 def _output_part(part: Json) -> Json:
     if part.get("type") == "refusal":  # servers read `text` alone
         return {"type": "output_text", "text": part["refusal"], "annotations": []}
-    return part if part.get("annotations") is not None else {**part, "annotations": []}
+    return part if _is_whole(part) else {**part, "annotations": []}
 
 
 def _reasoning(item: Json) -> Json | None:
@@ -119,13 +137,12 @@ def _told_arguments(text: str) -> str:
 
 
 def _identified(item: Json, kind: str, position: int) -> Json:
-    given, prefix = item.get("id"), item_prefix(kind)
+    given = item.get("id")
+    if given is not None and _OWN_IDS[kind].fullmatch(given):
+        return item
+    prefix = item_prefix(kind)
     if given is not None:
-        return item if _is_own(given, prefix) else {**item, "id": digest(prefix, f"id {given}")}
+        return {**item, "id": digest(prefix, f"id {given}")}
     if kind == "reasoning" or (kind == "message" and _is_output_message(item)):
         return {**item, "id": digest(prefix, f"position {position}")}
     return {name: value for name, value in item.items() if name != "id"} if "id" in item else item
-
-
-def _is_own(given: str, prefix: IdPrefix) -> bool:
-    return given.startswith(f"{prefix}_") and _ID.fullmatch(given) is not None

@@ -17,6 +17,7 @@ from attache_core.json_codec import Json
 from attache_core.tools.approval_history import REQUEST, RESPONSE, calls_by_request, request_id
 
 _MAX_LISTED = 10
+_ASKED_OR_SAID = frozenset({REQUEST, RESPONSE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,14 @@ def check_approvals(items: Sequence[Json]) -> None:
     unanswered: dict[object, None] = {}
     answered: set[object] = set()
     for item in items:
+        kind = item.get("type")
+        if kind not in _ASKED_OR_SAID:
+            continue
         asked = request_id(item)
-        if item.get("type") == REQUEST and asked not in answered:
-            unanswered[asked] = None
-        elif item.get("type") == RESPONSE:
+        if kind == REQUEST:
+            if asked not in answered:
+                unanswered[asked] = None
+        else:
             if asked in answered:
                 raise approval_refused(f"The MCP approval request {asked} was answered before.")
             if asked not in unanswered:

@@ -26,6 +26,8 @@ OUTPUT_OF = {
 
 _CALL_OF = {output: call for call, output in OUTPUT_OF.items()}
 
+_PAIRED = frozenset({*OUTPUT_OF, *_CALL_OF})
+
 _ALSO_ANSWERS = frozenset({("function_call_output", "local_shell_call")})
 """Outputs of another kind that the API takes too: what Codex ran in a local shell, it answers as a function."""
 
@@ -39,12 +41,14 @@ def check_calls(items: Sequence[Json]) -> None:
     pending: dict[str, str] = {}
     for item in items:
         kind = item.get("type")
+        if kind not in _PAIRED:
+            continue
         call_id = pair_id(item)
         if call_id is None:
             continue
         if kind in OUTPUT_OF:
             pending[call_id] = str(kind)
-        elif kind in _CALL_OF:
+        else:
             expected, call = _CALL_OF[str(kind)], pending.pop(call_id, None)
             if call != expected and (kind, call) not in _ALSO_ANSWERS:
                 raise _refused(f"No tool call found for {_words(expected)} output with call_id {call_id}.")

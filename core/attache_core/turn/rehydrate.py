@@ -58,7 +58,7 @@ async def _conversation_items(turn: TurnRequest, named: str, store: Store) -> li
     if items is None:
         raise conversation_not_found(named, "conversation")
     _check_new(input_items(turn.body), {item.get("id") for item in items})
-    return [item for item in items if not _is_cut_off_call(item)]
+    return _without_cut_off_calls(items)
 
 
 async def _chain_items(tenant: str, previous_id: str, store: Store) -> list[Json]:
@@ -66,7 +66,7 @@ async def _chain_items(tenant: str, previous_id: str, store: Store) -> list[Json
     _check_continuable(previous_id, chain)
     first = chain[0].response
     before = [] if first.get("conversation") is None else await store.conversations.load_history_of(tenant, first["id"])
-    return [*(item for item in before if not _is_cut_off_call(item)), *history_items(chain)]
+    return [*_without_cut_off_calls(before), *history_items(chain)]
 
 
 def history_items(chain: Sequence[StoredTurn]) -> list[Json]:
@@ -74,7 +74,7 @@ def history_items(chain: Sequence[StoredTurn]) -> list[Json]:
     items: list[Json] = []
     for stored in chain:
         items += stored.input
-        items += (item for item in stored.response["output"] if not _is_cut_off_call(item))
+        items += _without_cut_off_calls(stored.output or ())
     return items
 
 
@@ -111,5 +111,5 @@ def _check_continuable(previous_id: str, chain: Sequence[StoredTurn]) -> None:
         )
 
 
-def _is_cut_off_call(item: Json) -> bool:
-    return item.get("type") in OUTPUT_OF and item.get("status") == "incomplete"
+def _without_cut_off_calls(items: Sequence[Json]) -> list[Json]:
+    return [item for item in items if item.get("status") != "incomplete" or item.get("type") not in OUTPUT_OF]

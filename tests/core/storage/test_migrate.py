@@ -50,17 +50,19 @@ def test_migrate_makes_a_private_file_in_wal_mode(file: Path, url: str) -> None:
 
 def test_migrate_again_changes_nothing(file: Path, url: str) -> None:
     migrate(url)
-    _sql(file, "INSERT INTO responses VALUES ('t', 'resp_1', NULL, 1, 'completed', '[]', '{}')")
+    _sql(file, "INSERT INTO responses VALUES ('t', 'resp_1', NULL, 1, 'completed', '[]', '{}', NULL, NULL)")
     before = _sql(file, "SELECT name, sql FROM sqlite_master")
     migrate(url)
     assert _sql(file, "SELECT name, sql FROM sqlite_master") == before
     assert _sql(file, "SELECT id FROM responses") == [("resp_1",)]
-    assert _sql(file, "SELECT version_num FROM alembic_version") == [("0005",)]
+    assert _sql(file, "SELECT version_num FROM alembic_version") == [("0006",)]
 
 
 def test_migrate_of_a_first_database_leads_from_the_items_that_it_holds_to_their_turns(file: Path, url: str) -> None:
     migrate(url)
     _sql(file, "DROP INDEX responses_by_age")
+    for column in ("output_at", "output_bytes"):
+        _sql(file, f"ALTER TABLE responses DROP COLUMN {column}")
     for table in ("items", "approvals", "conversations", "conversation_items", "conversation_turns"):
         _sql(file, f"DROP TABLE {table}")
     _sql(file, "UPDATE alembic_version SET version_num = '0001'")

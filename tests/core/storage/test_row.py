@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attache_core.storage.row import MAX_KEY_BYTES, TurnRow, is_key, to_row, to_turn
+from attache_core.storage.row import MAX_KEY_BYTES, TurnRow, is_key, to_row, to_turn, to_turns
 from attache_core.storage.store import StoredTurn
 
 Json = dict[str, Any]
@@ -60,6 +60,25 @@ def test_any_json_comes_back_with_its_keys_in_order(response: Json, items: list[
     loaded = to_turn(row.input, row.response)
     assert loaded == turn
     assert json.dumps([loaded.response, loaded.input]) == json.dumps([turn.response, turn.input])
+
+
+@given(response=objects, outputs=st.lists(st.lists(objects, max_size=3) | st.none() | texts, max_size=3))
+@settings(max_examples=100)
+def test_turns_of_a_chain_come_back_as_each_alone(response: Json, outputs: list[Any]) -> None:
+    turns = [StoredTurn({**response, "output": output, "id": "resp_1"}, [{"id": "msg_1"}]) for output in outputs]
+    rows = [to_row("t", turn) for turn in turns]
+    loaded = to_turns([(row.input, row.response, row.output_at, row.output_bytes) for row in rows])
+    assert [turn.output for turn in loaded] == outputs
+    assert loaded == turns == to_turns([(row.input, row.response, None, None) for row in rows])
+
+
+def test_of_a_turn_of_a_chain_its_output_alone_is_decoded_until_the_response_is_asked_for() -> None:
+    row = to_row("t", StoredTurn({"id": "resp_1", "output": [{"id": "msg_1"}], "status": "completed"}, []))
+    assert (row.output_at, row.output_bytes) == (len(b'{"id":"resp_1","output":'), len(b'[{"id":"msg_1"}]'))
+    (turn,) = to_turns([(row.input, b"not JSON, but for " + row.response[24:], 18, row.output_bytes)])
+    assert turn.output == [{"id": "msg_1"}]
+    with pytest.raises(ValueError, match=r"Expecting"):
+        _ = turn.response
 
 
 @given(st.text(st.characters(exclude_categories=())))
