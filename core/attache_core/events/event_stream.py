@@ -9,7 +9,8 @@ before it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from functools import wraps
 from types import TracebackType
 from typing import Final, ParamSpec, Protocol
@@ -128,6 +129,14 @@ def batched(make: Callable[P, AsyncGenerator[Batch, None]]) -> Callable[P, Event
         return EventStream(make(*args, **kwargs))
 
     return stream
+
+
+@batched
+async def later(open_stream: Callable[[], Awaitable[AsyncGenerator[Event, None]]]) -> AsyncGenerator[Batch, None]:
+    """The events of the stream that `open_stream` opens, once they are asked for."""
+    async with aclosing(await open_stream()) as events:
+        async for batch in batches(events):
+            yield batch
 
 
 def until_failure(made: Iterator[Event]) -> tuple[list[Event], AttacheError | None]:

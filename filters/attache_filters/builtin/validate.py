@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Literal
 
 import structlog
 from pydantic import Field
 
-from attache_core.events.event import Event
-from attache_core.turn.below import Below
 from attache_core.types.extensions import Extensions
 from attache_core.types.request import MAX_INPUT_ITEMS, validate_create
 from attache_core.types.tools import runnable
 from attache_core.types.turn import TurnRequest
-from attache_filters.sdk.filter import FilterConfig, Services, TurnFilter
+from attache_filters.sdk.filter import FilterConfig, RequestFilter, Services
 
 OMITTED_TOOLS = "attache-omitted-tools"
 """Response header: the types of the tools that were left out, separated by commas."""
@@ -37,7 +33,7 @@ class ValidateConfig(FilterConfig):
     """Items that the `input` of one request may hold; one with more is answered 400."""
 
 
-class Validate(TurnFilter[ValidateConfig]):
+class Validate(RequestFilter[ValidateConfig]):
     """Checks the shape of a request and what its fields mean together; answers 400 with `param` and `code`."""
 
     config_type = ValidateConfig
@@ -52,18 +48,14 @@ class Validate(TurnFilter[ValidateConfig]):
         self._extensions = services.extensions
         self._compacts = services.seal is not None
 
-    def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
+    async def request(self, turn: TurnRequest) -> TurnRequest:
+        """See `RequestFilter.request`."""
         given = turn.body.get("input")
         if isinstance(given, list) and len(given) > ITEMS_AT_ONCE:
-            return self._checked_apart(turn, below)
-        self._check(turn)
-        return below(_without_hosted_tools(turn, self._extensions))
-
-    async def _checked_apart(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
-        await asyncio.to_thread(self._check, turn)
-        async with aclosing(below(_without_hosted_tools(turn, self._extensions))) as events:
-            async for event in events:
-                yield event
+            await asyncio.to_thread(self._check, turn)
+        else:
+            self._check(turn)
+        return _without_hosted_tools(turn, self._extensions)
 
     def _check(self, turn: TurnRequest) -> None:
         validate_create(

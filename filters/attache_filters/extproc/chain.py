@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from attache_core.errors import AttacheError
 from attache_core.events.event import Event
-from attache_core.events.event_stream import Batch, EventStream, batched, batches
+from attache_core.events.event_stream import Batch, EventStream, batched, batches, later
 from attache_core.turn.below import Below
 from attache_core.types.turn import RESPONSE_HEADER_PREFIX, TurnRequest, Unattended
 from attache_filters.extproc.codec import decode_answer, decode_turn, encode_answer, encode_error, encode_turn
@@ -23,7 +24,7 @@ from attache_filters.extproc.headers import EVENT_STREAM_TYPE, JSON_TYPE
 from attache_filters.extproc.round_report import ReportedEvents, RoundReport
 from attache_filters.extproc.scope import Scope
 from attache_filters.extproc.stream_end import StreamEndedError
-from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, TurnFilter
+from attache_filters.sdk.filter import Filter, HttpFilter, InferenceFilter, RequestFilter, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 
 Filters = Sequence[Filter[Any]]
@@ -79,6 +80,8 @@ class Chain:
         if not filters and self.turn_bottom is not None:
             return partial(_guard_below, self.turn_bottom)
         match filters[0] if filters else None:
+            case RequestFilter() as first:
+                return partial(self._ask, first, self.turns(filters[1:], method=method, path=path))
             case TurnFilter() as first:
                 return partial(self._run, first, self.turns(filters[1:], method=method, path=path))
             case InferenceFilter() as first:
@@ -105,6 +108,19 @@ class Chain:
             return EventStream(ReportedEvents(first(turn, below), report))
 
         return guarded(name, source, self.check)
+
+    def _ask(self, request_filter: RequestFilter[Any], below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
+        """What is below the filter, as it is: that is guarded already."""
+
+        async def asked() -> AsyncGenerator[Event, None]:
+            try:
+                return below(self._heard(await request_filter.request(turn)))
+            except AttacheError:
+                raise
+            except Exception as error:
+                raise as_attache_error(type(request_filter).__qualname__, error) from error
+
+        return later(asked)
 
     def _run(self, turn_filter: TurnFilter[Any], below: Below, turn: TurnRequest) -> AsyncGenerator[Event, None]:
         """One call of a filter; what it opened below and left open is closed when it ends."""

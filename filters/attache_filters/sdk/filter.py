@@ -9,13 +9,14 @@ how `below` reaches what is below.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from attache_core.events.event import Event
+from attache_core.events.event_stream import later
 from attache_core.storage.store import Store
 from attache_core.tools.installed import installed_extensions
 from attache_core.tools.mcp.servers import McpServers
@@ -103,6 +104,25 @@ class TurnFilter(Filter[ConfigT]):
 
         Events end with exactly one terminal event. With `turn.stream` false, that event is all there need be.
         """
+
+
+class RequestFilter(TurnFilter[ConfigT]):
+    """A filter over turns alone, which changes or refuses them.
+
+    What is answered passes it by as it is: the host asks for `request` only, and checks no event again.
+    """
+
+    @abstractmethod
+    async def request(self, turn: TurnRequest) -> TurnRequest:
+        """The turn to pass below. Raises AttacheError to refuse it."""
+
+    def __call__(self, turn: TurnRequest, below: Below) -> AsyncGenerator[Event, None]:
+        """What is below, asked with the turn that `request` makes."""
+
+        async def asked() -> AsyncGenerator[Event, None]:
+            return below(await self.request(turn))
+
+        return later(asked)
 
 
 class InferenceFilter(Filter[ConfigT]):

@@ -14,7 +14,7 @@ from attache_filters.extproc.host import SegmentHost
 from attache_filters.extproc.segment import Segment
 from attache_filters.extproc.stream_end import StreamEndedError
 from attache_filters.extproc.wire import ext_proc_pb2 as pb
-from attache_filters.sdk.filter import FilterConfig, HttpFilter, Services, TurnFilter
+from attache_filters.sdk.filter import FilterConfig, HttpFilter, RequestFilter, Services, TurnFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse
 from filters.extproc.to_envoy import Said, check_order, said
 
@@ -96,6 +96,7 @@ async def hosted(segment: Segment) -> AsyncIterator[FakeEnvoy]:
 
 
 TurnRun = Callable[[TurnRequest, Below], AsyncIterator[Event]]
+RequestRun = Callable[[TurnRequest], Awaitable[TurnRequest]]
 HttpRun = Callable[[HttpRequest, HttpBelow], Awaitable[HttpResponse]]
 
 
@@ -124,6 +125,16 @@ def turn_filter(run: TurnRun) -> TurnFilter[FilterConfig]:
     class Function(TurnFilter[FilterConfig]):
         def __call__(self, turn: TurnRequest, below: Below) -> AsyncIterator[Event]:
             return run(turn, below)
+
+    return Function(FilterConfig(), SERVICES)
+
+
+def request_filter(run: RequestRun) -> RequestFilter[FilterConfig]:
+    """A function as a filter."""
+
+    class Function(RequestFilter[FilterConfig]):
+        async def request(self, turn: TurnRequest) -> TurnRequest:
+            return await run(turn)
 
     return Function(FilterConfig(), SERVICES)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from attache_filters.sdk.filter import Filter, FilterConfig, InferenceFilter
 from attache_filters.sdk.http import HttpBelow, HttpRequest, HttpResponse, one_chunk
 from attache_filters.testing import answering, http_answering, run_http, run_turn, text_events
 from filters.extproc import hosting
-from filters.extproc.hosting import SERVICES, http_filter, pass_http, pass_turn, turn_filter
+from filters.extproc.hosting import SERVICES, http_filter, pass_http, pass_turn, request_filter, turn_filter
 
 EVENTS = text_events("hello")
 SSE = b"".join(encode_event(event) for event in EVENTS)
@@ -29,13 +30,27 @@ def emitting(*events: Event, then: Exception | None = None) -> Filter[Any]:
     return turn_filter(hosting.emitting(*events, then=then))
 
 
-LAYERS: list[Callable[[], Filter[Any]]] = [lambda: turn_filter(pass_turn), lambda: http_filter(pass_http)]
+async def unchanged(turn: TurnRequest) -> TurnRequest:
+    return turn
 
 
-@pytest.mark.parametrize("mix", range(8))
+async def collected(events: AsyncIterator[Event]) -> list[Event]:
+    return [event async for event in events]
+
+
+LAYERS: list[Callable[[], Filter[Any]]] = [
+    lambda: turn_filter(pass_turn),
+    lambda: http_filter(pass_http),
+    lambda: request_filter(unchanged),
+]
+
+
+@pytest.mark.parametrize("mix", list(product(LAYERS, repeat=3)))
 @pytest.mark.parametrize("stream", [True, False])
-async def test_any_mix_of_filters_that_step_aside_changes_nothing(mix: int, stream: bool) -> None:
-    filters = [LAYERS[mix >> at & 1]() for at in range(3)]
+async def test_any_mix_of_filters_that_step_aside_changes_nothing(
+    mix: tuple[Callable[[], Filter[Any]], ...], stream: bool
+) -> None:
+    filters = [layer() for layer in mix]
     events = await run_turn(filters, TURN.with_body(stream=stream), answering(EVENTS))
     direct = await run_turn((), TURN.with_body(stream=stream), answering(EVENTS))
     assert events[-1].data["response"] == direct[-1].data["response"]
@@ -75,6 +90,44 @@ async def test_failure_after_the_first_event_closes_what_is_open(above: Callable
     assert events[-1].type == "response.failed"
     assert events[-1].data["response"]["error"]["message"] == "Gone."
     assert [event.data["sequence_number"] for event in events] == list(range(len(events)))
+
+
+@pytest.mark.parametrize("hosted", [True, False])
+async def test_request_filter_changes_the_turn_and_lets_the_answer_pass(hosted: bool) -> None:
+    async def rename(turn: TurnRequest) -> TurnRequest:
+        return turn.with_body(model="other")
+
+    below, renaming = answering(EVENTS), request_filter(rename)
+    run = run_turn(renaming, TURN, below) if hosted else collected(renaming(TURN, below))
+    assert (await run, below.turns) == (EVENTS, [TURN.with_body(model="other")])
+
+
+async def test_request_filter_that_was_closed_before_it_began_asks_nothing() -> None:
+    below = answering(EVENTS)
+    events = request_filter(unchanged)(TURN, below)
+    await events.aclose()
+    assert (await collected(events), below.turns) == ([], [])
+
+
+async def test_request_filter_that_refuses_a_turn_does_so_once() -> None:
+    async def refuse(turn: TurnRequest) -> TurnRequest:
+        raise ClientError("No.")
+
+    events = request_filter(refuse)(TURN, answering(EVENTS))
+    with pytest.raises(ClientError, match="No"):
+        await anext(events)
+    assert await collected(events) == []
+
+
+async def test_bug_of_a_request_filter_is_logged_once_and_not_shown() -> None:
+    async def fail(turn: TurnRequest) -> TurnRequest:
+        raise OSError("secret")
+
+    with capture_logs() as logs, pytest.raises(AttacheError) as caught:
+        await run_turn([turn_filter(pass_turn), request_filter(fail)], TURN, answering(EVENTS))
+    assert (caught.value.http_status, caught.value.code) == (500, "internal_error")
+    assert "secret" not in caught.value.message
+    assert [entry["event"] for entry in logs] == ["a filter failed"]
 
 
 async def test_bug_of_a_filter_is_logged_once_and_not_shown() -> None:
