@@ -143,6 +143,7 @@ class Http1Connection(asyncio.Protocol):
         if incoming is not None and exc is None and incoming.ends_with_connection and incoming.failure is None:
             self._end(incoming)
         self._fail("the connection was closed")
+        del self._parser  # it leads back here: without this, both would wait for the collector of cycles
 
     # httptools calls these.
 

@@ -119,6 +119,9 @@ class SegmentHost:
                 await self._read_to_end(tasks)
         except* _StreamOverError:
             pass
+        finally:
+            # The chain leads back here: without this, all of an exchange would wait for the collector of cycles.
+            self._filters = None
 
     async def _write(self) -> None:
         with suppress(StreamEndedError):
