@@ -141,8 +141,9 @@ class Call:
         self._over = True
         self._unread.clear()
         self.wake()
-        if self._task is not None:
-            self._task.cancel()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
 
     def wake(self) -> None:
         """Something changed for whoever waits."""

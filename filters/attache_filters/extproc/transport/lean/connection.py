@@ -190,9 +190,10 @@ class GrpcConnection(asyncio.Protocol):
             call.end(error)
         except TimeoutError:
             call.end(RpcError(StatusCode.DEADLINE_EXCEEDED, "The deadline of the call is over."))
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             call.end(RpcError(StatusCode.UNAVAILABLE, "The server stopped."))
-            raise
+            # The frames in its traceback hold it: all of the exchange would wait for the collector of cycles.
+            raise cancelled.with_traceback(None) from None
         except Exception:
             # The edge: a call that cannot go on ends alone.
             log.exception("a call was broken off", path=call.head[b":path"])
