@@ -125,6 +125,12 @@ def test_envoy_accepts_the_examples(path: Path, placement: str, tmp_path: Path) 
     accept(compile_bootstrap(checked, plan(checked), SOCKETS), tmp_path / "bootstrap.yaml")
 
 
+@pytest.mark.parametrize("name", ["n", "y", "N", "Y"])
+def test_text_that_envoy_would_read_as_a_boolean_stays_a_text(name: str, tmp_path: Path) -> None:
+    upstreams = {"one": {"url": "http://127.0.0.1:1", "models": [name]}}
+    accept(compiled(yaml.safe_dump({"upstreams": upstreams}), "fused"), tmp_path / "bootstrap.yaml")
+
+
 MODELS = {"a": [["m"], ["m-*", "n"]], "b": [["o-*"], ["m-x", "x/y.z*"]], "default": [["p"]]}
 """What upstreams may say that they have: no two of them the same."""
 

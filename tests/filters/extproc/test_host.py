@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import json
 from collections.abc import AsyncIterator
@@ -110,6 +111,22 @@ async def test_streamed_turn_goes_through_as_canonical_events() -> None:
         head, streamed = await gateway.gets_response()
         assert head[1] == {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
         assert streamed == SSE
+
+
+async def test_exchange_that_ended_does_not_wait_for_the_collector_of_cycles() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with hosted(segment(turn_filter(pass_turn))) as gateway:
+            gateway.says(*turn())
+            await gateway.gets(2)
+            gateway.says(
+                envoy.response_headers(200, JSON_HEADERS), envoy.response_body(b'{"object":"response"}', end=True)
+            )
+            await gateway.gets_response()
+        assert [each for each in gc.get_objects() if isinstance(each, SegmentHost)] == []
+    finally:
+        gc.enable()
 
 
 async def test_plain_turn_goes_through_as_json() -> None:
