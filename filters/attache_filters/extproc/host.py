@@ -119,9 +119,6 @@ class SegmentHost:
                 await self._read_to_end(tasks)
         except* _StreamOverError:
             pass
-        finally:
-            # The chain leads back here: without this, all of an exchange would wait for the collector of cycles.
-            self._filters = None
 
     async def _write(self) -> None:
         with suppress(StreamEndedError):
@@ -222,18 +219,26 @@ class SegmentHost:
 
     async def _run_chain(self, head: RequestHeaders) -> None:
         bind_contextvars(segment=self._segment.name, request_id=head.headers.get(REQUEST_ID, "")[:MAX_LOGGED_ID_CHARS])
-        with suppress(StreamEndedError):
-            async with Scope() as scope:
-                scope.own(self._response_body)
-                response = await self._answer(head, scope)
-                scope.own(response.body)
-                try:
-                    await self._respond(response)
-                except StreamEndedError:
-                    if self._goes_on is None:
-                        raise
-                    async for _ in response.body:
-                        pass
+        try:
+            await self._exchange(head)
+        except StreamEndedError:
+            pass
+        finally:
+            # It leads back here: without this, all of an exchange would wait for the collector of cycles.
+            self._filters = None
+
+    async def _exchange(self, head: RequestHeaders) -> None:
+        async with Scope() as scope:
+            scope.own(self._response_body)
+            response = await self._answer(head, scope)
+            scope.own(response.body)
+            try:
+                await self._respond(response)
+            except StreamEndedError:
+                if self._goes_on is None:
+                    raise
+                async for _ in response.body:
+                    pass
 
     async def _answer(self, head: RequestHeaders, scope: Scope) -> HttpResponse:
         body = b"".join(self._chunks)
