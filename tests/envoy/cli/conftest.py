@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from attache_envoy.cli import main as command
 from attache_envoy.cli import up
@@ -20,12 +21,12 @@ def attache(
     """`attache(*arguments)`: run the command to its end, in an empty directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    # A process's own business: here it would change the logs of every test after this one.
+    # A process's own business: here it would change the logs of every test after this one. They go nowhere instead.
     monkeypatch.setattr(up, "configure_logs", lambda: None)
 
     def run(*arguments: str) -> Finished:
         monkeypatch.setattr(sys, "argv", ["attache", *arguments])
-        with pytest.raises(SystemExit) as ended:
+        with capture_logs(), pytest.raises(SystemExit) as ended:
             command.main()
         printed = capsys.readouterr()
         return Finished(int(ended.value.code or 0), printed.out, printed.err)
