@@ -17,33 +17,11 @@ from benchmarks.run import Run
 from benchmarks.summary import change_lines, summary_lines
 from benchmarks.tool_calls import CallResult, CallsResult, PartsResult
 
-CELL = CellResult(
-    kind="json",
-    store=False,
-    connections=16,
-    requests_per_s=1000.0,
-    events_per_s=0.0,
-    p50_ms=1.0,
-    p99_ms=4.0,
-    first_event_p50_ms=1.0,
-    target_cpu_ms=0.5,
-    model_cpu_ms=0.25,
-    generator_cpu_ms=0.5,
-    responses=1000,
-    failures={},
-)
+from bench import measured
+
+CELL = replace(measured.CELL, target_cpu_ms=0.5)
 STREAMED = replace(CELL, kind="sse", requests_per_s=10.0, events_per_s=2000.0, first_event_p50_ms=3.0)
-PACED = PacedResult(
-    streams=64,
-    store=True,
-    events_per_s=3200.0,
-    delay_p50_ms=0.5,
-    delay_p99_ms=1.0,
-    target_cores=0.25,
-    model_cores=0.125,
-    generator_cores=0.0625,
-    failures={},
-)
+PACED = replace(measured.PACED, delay_p99_ms=1.0)
 IDLE = Memory(pss=0, uss=0, anonymous=0, processes=1)
 MEMORY = MemoryResult(IDLE, streams=64, in_flight=100 * 1024.0, left=1024.0, failures={})
 CALL = CallResult(

@@ -14,39 +14,15 @@ from benchmarks.report import markdown
 from benchmarks.run import Run, cells_by_target, median_cell
 from benchmarks.tool_calls import CallResult, CallsResult, PartsResult
 
+from bench.measured import CELL, PACED
+
 MIB = 1024 * 1024
 
-CELL = CellResult(
-    kind="json",
-    store=False,
-    connections=16,
-    requests_per_s=1000.0,
-    events_per_s=0.0,
-    p50_ms=1.0,
-    p99_ms=4.0,
-    first_event_p50_ms=1.0,
-    target_cpu_ms=0.0,
-    model_cpu_ms=0.25,
-    generator_cpu_ms=0.5,
-    responses=1000,
-    failures={},
-)
 GATEWAY_CELL = replace(CELL, requests_per_s=250.0, p50_ms=3.5, target_cpu_ms=2.0)
 
 
 IDLE = Memory(pss=100 * MIB, uss=80 * MIB, anonymous=70 * MIB, processes=3)
 MEMORY = MemoryResult(IDLE, streams=64, in_flight=50 * 1024.0, left=512.0, failures={})
-PACED = PacedResult(
-    streams=64,
-    store=True,
-    events_per_s=3200.0,
-    delay_p50_ms=0.5,
-    delay_p99_ms=2.0,
-    target_cores=0.25,
-    model_cores=0.125,
-    generator_cores=0.0625,
-    failures={},
-)
 
 
 def result(
